@@ -1,0 +1,2347 @@
+# SPDX-License-Identifier: MIT
+# Copyright (c) 2026 the trec_eval_ref authors
+"""The tests of trec_eval_ref.
+
+    python3 -m pytest -q
+
+fixtures/<collection>/<name>.golden holds a command line of trec_eval in its
+first line and, after it, the bytes that trec_eval printed; random_cases.jsonl
+holds more of the same with small random files.  To check the golden files
+against trec_eval itself, name its programs in the environment:
+
+    TREC_EVAL_10_0=/path/to/trec_eval TREC_EVAL_9_0_8=/path/to/trec_eval python3 -m pytest -q -k official
+"""
+
+import bz2
+import concurrent.futures
+import configparser
+import contextlib
+import copy
+import doctest
+import gzip
+import inspect
+import io
+import itertools
+import json
+import lzma
+import math
+import os
+import random
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import NamedTuple
+from unittest import mock
+
+import pytest
+
+import trec_eval_ref
+from trec_eval_ref import (MEASURES, NICKNAMES, TrecEvalError, TrecEvalWarning, evaluate,
+                           evaluate_files, example_preferences, judge, judge_prefs, main, multiple_r_precision,
+                           precision, read_prefs, read_qrels, read_qrels_jg, read_run)
+
+ROOT = Path(__file__).resolve().parent
+FIXTURES = ROOT / "fixtures"
+SCRIPT = str(ROOT / "trec_eval_ref.py")
+RELEASES = ("10.0", "9.0.8")
+POSIX = pytest.mark.skipif(os.name != "posix", reason="needs POSIX")
+
+
+# ---- Shared helpers ----
+
+
+class Result(NamedTuple):
+    status: int
+    out: bytes
+    err: str
+
+
+@contextlib.contextmanager
+def working_in(directory):
+    before = os.getcwd()
+    os.chdir(str(directory))
+    try:
+        yield
+    finally:
+        os.chdir(before)
+
+
+def run_main(argv, cwd=ROOT, stdin=b""):
+    """Call main(argv) in this process and collect what it writes, as bytes."""
+    out, err = io.TextIOWrapper(io.BytesIO()), io.TextIOWrapper(io.BytesIO(), "utf-8", "backslashreplace")
+    with working_in(cwd), mock.patch.object(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin))), \
+            contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        status = trec_eval_ref.main([str(word) for word in argv])
+    out.flush()
+    err.flush()
+    return Result(status, out.buffer.getvalue(), err.buffer.getvalue().decode("utf-8"))
+
+
+ENVIRONMENT = dict(os.environ, PYTHONPATH=str(ROOT), PYTHONUNBUFFERED="")  # buffered, as users have it
+
+
+def run_process(command, cwd=ROOT, **options):
+    """Run a command in a process of its own, with this directory's module."""
+    done = subprocess.run([str(word) for word in command], cwd=str(cwd), stdout=options.pop("stdout", subprocess.PIPE),
+                          stderr=subprocess.PIPE, env=ENVIRONMENT, **options)
+    return Result(done.returncode, done.stdout or b"", done.stderr.decode())
+
+
+def qrels_text(qrels):
+    return "".join("%s 0 %s %s\n" % (topic, docno, grade)
+                   for topic, grades in qrels.items() for docno, grade in grades.items()).encode()
+
+
+def run_text(run, tag="tag"):
+    return "".join("%s Q0 %s 0 %r %s\n" % (topic, docno, score, tag)
+                   for topic, scores in run.items() for docno, score in scores.items()).encode()
+
+
+def write(directory, qrels, run):
+    """Write qrels.txt and run.txt, each given as bytes, as text or as a dict."""
+    for name, content, text_of in (("qrels.txt", qrels, qrels_text), ("run.txt", run, run_text)):
+        content = text_of(content) if isinstance(content, dict) else content
+        (directory / name).write_bytes(content.encode() if isinstance(content, str) else content)
+    return directory
+
+
+def printed(out):
+    """{topic: {name: value}} of text output, the values as printed."""
+    values = {}
+    for line in out.decode().splitlines():
+        name, topic, value = line.split("\t")
+        values.setdefault(topic, {})[name.rstrip()] = value
+    return values
+
+
+def score(cwd, *options, **keywords):
+    """The text output of a command line on qrels.txt and run.txt that must succeed."""
+    result = run_main([*options, "qrels.txt", "run.txt"], cwd, **keywords)
+    assert result.status == 0, result.err
+    return result.out
+
+
+def named(table):
+    """The rows of a table as parameters, named by their first fields."""
+    return [pytest.param(*row[1:], id=row[0]) for row in table]
+
+
+def ranked(ranks, depth, unretrieved=0):
+    """The judgments and scores of a ranking with relevant documents at these ranks, and some not retrieved."""
+    judgments = {"d%d" % rank: int(rank in ranks) for rank in range(1, depth + 1)}
+    judgments.update({"missed%d" % i: 1 for i in range(unretrieved)})
+    return judgments, {"d%d" % rank: float(-rank) for rank in range(1, depth + 1)}
+
+
+# ---- Golden files: what trec_eval printed ----
+
+
+class Golden(NamedTuple):
+    name: str
+    release: str
+    arguments: list
+    directory: Path
+    expected: bytes
+
+
+def golden_files():
+    for path in sorted(FIXTURES.glob("*/*.golden")):
+        command, _, expected = path.read_bytes().partition(b"\n")
+        program, *arguments = command.decode().split()[1:]
+        yield Golden("%s/%s" % (path.parent.name, path.stem), program.partition("-")[2], arguments, path.parent,
+                     expected)
+
+
+def random_cases():
+    with open(str(FIXTURES / "random_cases.jsonl"), encoding="utf-8") as lines:
+        return [json.loads(line) for line in lines]
+
+
+GOLDENS = list(golden_files())
+
+
+def release_option(release):
+    return [] if release == "10.0" else ["--release", release]
+
+
+@pytest.mark.parametrize("golden", GOLDENS, ids=lambda golden: golden.name)
+def test_golden_file(golden):
+    result = run_main(release_option(golden.release) + golden.arguments, golden.directory)
+    assert (result.status, result.out) == (0, golden.expected), result.err
+
+
+@pytest.mark.parametrize("case", random_cases(), ids=lambda case: case["id"])
+def test_random_case(case, tmp_path):
+    for name in ("qrels", "run"):
+        (tmp_path / name).write_bytes(case[name].encode())
+    result = run_main([*release_option(case["release"]), *case["args"], "qrels", "run"], tmp_path)
+    assert (result.status, result.out) == (0, case["stdout"].encode()), result.err
+
+
+def test_there_are_golden_files_and_random_cases_of_both_releases():
+    for cases in ({golden.release for golden in GOLDENS}, {case["release"] for case in random_cases()}):
+        assert cases == set(RELEASES)
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_official_program_prints_the_golden_files(release):
+    variable = "TREC_EVAL_" + release.replace(".", "_")
+    if variable not in os.environ:
+        pytest.skip("set %s to the path of trec_eval %s" % (variable, release))
+    program = os.path.abspath(os.environ[variable])
+    goldens = [golden for golden in GOLDENS if golden.release == release]
+    differing = [golden.name for golden in goldens
+                 if run_process([program, *golden.arguments], golden.directory).out != golden.expected]
+    assert goldens and not differing
+
+
+# ---- As a program of its own ----
+
+
+OFFICIAL = next(golden for golden in GOLDENS if golden.name == "worked/official")
+ALL_TREC = next(golden for golden in GOLDENS if golden.name == "adhoc/all_trec-q")
+
+
+@pytest.mark.parametrize("command", [[sys.executable, SCRIPT], [sys.executable, "-m", "trec_eval_ref"]],
+                         ids=["script", "module"])
+@pytest.mark.parametrize("golden", [OFFICIAL, ALL_TREC], ids=lambda golden: golden.name)
+def test_golden_file_in_a_process_of_its_own(command, golden):
+    assert run_process(command + golden.arguments, golden.directory) == Result(0, golden.expected, "")
+
+
+def test_exit_status_of_the_process():
+    result = run_process([sys.executable, SCRIPT, "-m", "mapp", "qrels.txt", "run.txt"], FIXTURES / "worked")
+    assert (result.status, result.out) == (1, b"") and "did you mean map?" in result.err
+
+
+def test_console_script():
+    config = configparser.ConfigParser()
+    config.read(str(ROOT / "setup.cfg"))
+    name, _, target = config["options.entry_points"]["console_scripts"].strip().partition(" = ")
+    module, _, function = target.partition(":")
+    installed = shutil.which(name, path=os.path.dirname(sys.executable))
+    command = [installed] if installed else [
+        sys.executable, "-c", "import sys, %s; sys.exit(%s.%s())" % (module, module, function)]
+    assert name == "trec_eval_ref"
+    assert run_process(command + ALL_TREC.arguments, ALL_TREC.directory) == Result(0, ALL_TREC.expected, "")
+
+
+@pytest.mark.parametrize("files", [["-", "run.txt"], ["qrels.txt", "-"]], ids=["qrels", "run"])
+@pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gzip"])
+def test_standard_input(files, pack):
+    content = pack((OFFICIAL.directory / ("qrels.txt" if files[0] == "-" else "run.txt")).read_bytes())
+    command = [sys.executable, SCRIPT, "-m", "official", *files]
+    assert run_process(command, OFFICIAL.directory, input=content) == Result(0, OFFICIAL.expected, "")
+    assert run_main(command[2:], OFFICIAL.directory, stdin=content) == Result(0, OFFICIAL.expected, "")
+
+
+@POSIX
+def test_closed_pipe_ends_quietly():
+    command = [sys.executable, SCRIPT, "-q", "-m", "all_trec", "--digits", "300", "qrels.txt", "run.txt"]
+    with subprocess.Popen(command, cwd=str(ALL_TREC.directory), env=ENVIRONMENT, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE) as process:
+        assert process.stdout.readline().startswith(b"num_ret")
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait() == 0
+
+
+@POSIX
+@pytest.mark.parametrize("golden", [OFFICIAL, ALL_TREC], ids=lambda golden: golden.name)
+def test_pipe_that_nobody_reads(golden):
+    reader, writer = os.pipe()
+    os.close(reader)
+    with open(writer, "wb") as stdout:
+        result = run_process([sys.executable, SCRIPT, *golden.arguments], golden.directory, stdout=stdout)
+    assert result == Result(0, b"", "")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+@pytest.mark.parametrize("golden", [OFFICIAL, ALL_TREC], ids=lambda golden: golden.name)
+def test_full_disk(golden):
+    with open("/dev/full", "wb") as full:
+        result = run_process([sys.executable, SCRIPT, *golden.arguments], golden.directory, stdout=full)
+    assert result.status == 2
+    assert re.fullmatch(r"trec_eval_ref: standard output: cannot be written: .*\n", result.err)
+
+
+@POSIX
+def test_closed_standard_output_is_an_error():
+    result = run_process(["sh", "-c", 'exec "$@" >&-', "sh", sys.executable, SCRIPT, *OFFICIAL.arguments],
+                         OFFICIAL.directory)
+    assert (result.status, result.out) == (2, b"")
+    assert re.fullmatch(r"trec_eval_ref: standard output: cannot be written.*\n", result.err)
+
+
+@POSIX
+def test_warnings_never_reach_standard_output():
+    command = [sys.executable, SCRIPT, "-m", "map.3", "qrels.txt", "run.txt"]
+    result = run_process(["sh", "-c", 'exec "$@" 2>&-', "sh", *command], OFFICIAL.directory)
+    assert (result.status, result.out) == (0, b"map                   \tall\t0.4736\n")
+
+
+@POSIX
+def test_process_substitution(tmp_path):
+    def feed(name):
+        (tmp_path / name).write_bytes((OFFICIAL.directory / name).read_bytes())
+    writers = []
+    for name in ("qrels.txt", "run.txt"):
+        os.mkfifo(str(tmp_path / name))
+        writers.append(threading.Thread(target=feed, args=(name,), daemon=True))
+        writers[-1].start()
+    assert run_main(OFFICIAL.arguments, tmp_path) == Result(0, OFFICIAL.expected, "")
+    for writer in writers:
+        writer.join(10)
+        assert not writer.is_alive()
+
+
+def test_import_prints_nothing_and_changes_nothing(tmp_path):
+    result = run_process([sys.executable, "-c", """if True:
+        import copy, os, signal, sys, threading, warnings
+        def state():
+            return copy.copy((dict(os.environ), list(sys.path), list(warnings.filters), signal.getsignal(signal.SIGINT),
+                              os.getcwd(), os.listdir("."), threading.active_count(), sys.stdout, sys.excepthook))
+        before = state()
+        import trec_eval_ref
+        assert state() == before
+    """], tmp_path)
+    assert result == Result(0, b"", "")
+
+
+# ---- Documentation ----
+
+
+def test_doctests_of_the_module():
+    results = doctest.testmod(trec_eval_ref)
+    assert results.failed == 0 and results.attempted > 50
+
+
+def test_examples_of_the_readme():
+    with working_in(ROOT):
+        results = doctest.testfile(str(ROOT / "README.md"), module_relative=False, encoding="utf-8")
+    assert results.failed == 0 and results.attempted > 0
+
+
+@pytest.mark.parametrize("name", [name for name in MEASURES if name not in ("runid", "num_q")])
+def test_each_measure_has_a_docstring_with_an_example(name):
+    function = MEASURES[name].function
+    assert re.search(r"^ *>>> .*\b%s\(" % function.__name__, inspect.getdoc(function), re.MULTILINE)
+
+
+def test_what_the_module_offers_is_documented():
+    for name in trec_eval_ref.__all__:
+        assert hasattr(trec_eval_ref, name)
+    assert re.fullmatch(r"[0-9]+(\.[0-9]+)+", trec_eval_ref.__version__)
+    source = Path(SCRIPT).read_text(encoding="utf-8")
+    assert "SPDX-License-Identifier: MIT" in source
+
+
+# ---- Worked examples with published numbers ----
+
+
+def average_precision(ranks, depth=10, unretrieved=0):
+    return MEASURES["map"].function(judge(*ranked(ranks, depth, unretrieved)))
+
+
+WORKED = [1, 3, 6, 9]  # ranks of the relevant documents; the fifth is not retrieved
+
+
+def worked_values(*measures):
+    judgments, scores = ranked(WORKED, 10, unretrieved=1)
+    return evaluate({"1": judgments}, {"1": scores}, measures).topics["1"]
+
+
+@pytest.mark.parametrize("rank, precision, contribution",
+                         [(1, 1.000, 0.200), (3, 0.667, 0.133), (6, 0.500, 0.100), (9, 0.444, 0.089)])
+def test_contributions_to_average_precision(rank, precision, contribution):
+    values = worked_values("P.%d" % rank, "map_cut.%d,%d" % (rank, rank + 1), *["map_cut.%d" % (rank - 1)] * (rank > 1))
+    assert round(values["P_%d" % rank], 3) == precision
+    above = values.get("map_cut_%d" % (rank - 1), 0.0)
+    assert round(values["map_cut_%d" % rank] - above, 3) == contribution
+    assert values["map_cut_%d" % rank] == values["map_cut_%d" % (rank + 1)]
+
+
+def test_average_precision_of_the_worked_ranking():
+    values = worked_values("map", "11pt_avg", "num_rel", "num_rel_ret")
+    assert round(values["map"], 3) == 0.522
+    assert math.isclose(values["map"], 2.611 / 5, abs_tol=1e-4)
+    assert round(values["map"] * values["num_rel"] / values["num_rel_ret"], 3) == 0.653  # the common mistake
+    assert round(values["11pt_avg"], 3) == 0.566
+    expectation = sum(worked_values("P.%d" % rank)["P_%d" % rank] for rank in WORKED) / 5
+    assert math.isclose(values["map"], expectation)
+
+
+@pytest.mark.parametrize("ranks, unretrieved, expected", [
+    ([1, 3, 6, 9], 1, 0.522),           # as it is
+    ([1, 2, 6, 9], 1, 0.589),           # ranks 2 and 3 swapped
+    ([1, 3, 6, 10], 1, 0.513),          # ranks 9 and 10 swapped
+    ([1, 3, 5, 9], 1, 0.542),           # third relevant document from 6 to 5
+    ([1, 3, 6, 8], 1, 0.533),           # fourth from 9 to 8
+    ([1, 3, 6, 9, 11], 0, 0.613),       # the fifth document found
+    ([1, 3, 6, 9, 20], 0, 0.572),
+    ([1, 3, 6, 9, 100], 0, 0.532),
+    ([1, 3, 6, 9, 1000], 0, 0.523),
+    ([1, 2, 3, 6, 9], 1, 0.704),        # the document at rank 2 relevant too
+])
+def test_top_heaviness_of_average_precision(ranks, unretrieved, expected):
+    assert round(average_precision(ranks, 1000, unretrieved), 3) == expected
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_moving_a_relevant_document_up_by_one_rank(seed):
+    chance = random.Random(seed)
+    ranks = sorted(chance.sample(range(1, 60), chance.randint(2, 30)))
+    unretrieved = chance.randint(0, 5)
+    j, k = chance.choice([(j, k) for j, k in enumerate(ranks, 1) if k > 1 and k - 1 not in ranks])
+    moved = sorted(set(ranks) - {k} | {k - 1})
+    gained = average_precision(moved, 60, unretrieved) - average_precision(ranks, 60, unretrieved)
+    assert math.isclose(gained, j / ((len(ranks) + unretrieved) * k * (k - 1)), abs_tol=1e-12)
+
+
+def test_mean_average_precision_of_two_queries():
+    first, second = ranked(WORKED, 10, 1), ranked([2, 5, 8], 10)
+    values = evaluate({"1": first[0], "2": second[0]}, {"1": first[1], "2": second[1]}, ["map"])
+    assert round(values.topics["2"]["map"], 3) == 0.425
+    assert round(values.summary["map"], 3) == 0.474
+
+
+@pytest.mark.parametrize("rankings, expected, arithmetic, geometric", [
+    ([((1, 2), 3)] * 3 + [((50,), 0)], [0.40, 0.40, 0.40, 0.02], 0.305, 0.189),
+    ([(range(1, 20), 31)] * 3 + [((5,), 0)], [0.38, 0.38, 0.38, 0.20], 0.335, 0.324),
+], ids=["system A", "system B"])
+def test_geometric_mean(rankings, expected, arithmetic, geometric):
+    topics = {"q%d" % i: ranked(ranks, 50, missed) for i, (ranks, missed) in enumerate(rankings, 1)}
+    values = evaluate({topic: judgments for topic, (judgments, _) in topics.items()},
+                      {topic: scores for topic, (_, scores) in topics.items()}, ["map", "gm_map"])
+    assert [round(values.topics[topic]["map"], 10) for topic in topics] == expected
+    assert round(values.summary["map"], 3) == arithmetic
+    assert round(values.summary["gm_map"], 3) == geometric
+
+
+def test_geometric_mean_raises_small_values():
+    qrels, run = {"1": {"a": 1, "b": 0}, "2": {"a": 1, "b": 0}}, {"1": {"a": 1.0}, "2": {"b": 1.0}}
+    values = evaluate(qrels, run, ["gm_map", "gm_bpref"]).summary
+    assert math.isclose(values["gm_map"], math.sqrt(0.00001)) and values["gm_map"] == values["gm_bpref"]
+
+
+# ---- An independent check: every measure once more, slow and straight from its definition ----
+
+
+def add(numbers):
+    """The sum from left to right; Python's own compensates from 3.12 on."""
+    total = 0.0
+    for number in numbers:
+        total += number
+    return total
+
+
+def ratio(a, b):
+    return a / b if b else 0.0
+
+
+CUTOFFS = (1, 3, 10, 40)
+LEVELS = (0.0, 0.1, 0.3, 0.5, 0.75, 1.0)
+COEFFICIENTS = (2.0, -0.5, -1.0, 0.25)
+
+
+def by_definition(judgments, scores, release, level, depth, judged_only, collection_size, gains, p):
+    """{printed name: value} of one topic."""
+    kept = {docno: struct.unpack("f", struct.pack("f", value))[0] if release == "9.0.8" else value
+            for docno, value in scores.items()}
+    ranking = sorted(kept, key=lambda docno: (kept[docno], docno.encode()), reverse=True)[:depth]
+    if judged_only:
+        ranking = [docno for docno in ranking if judgments.get(docno, -1) >= 0]
+    at = dict(enumerate((judgments.get(docno) for docno in ranking), start=1))  # rank: grade or None
+    judged = [grade for grade in judgments.values() if grade >= 0]
+    N, R, NR = len(at), sum(grade >= level for grade in judged), sum(grade < level for grade in judged)
+    nonrelevant = [k for k in at if at[k] is not None and 0 <= at[k] < level]
+    unjudged = [k for k in at if at[k] is None or at[k] < 0]
+    relevant = [k for k in at if k not in nonrelevant and k not in unjudged]
+    hits = len(relevant)
+
+    def hits_to(k):
+        return sum(rank <= k for rank in relevant)
+
+    def P(k):
+        return ratio(hits_to(k), k)
+
+    def b(k):
+        n = sum(rank < k for rank in nonrelevant)
+        return 1 - min(n, R) / min(NR, R) if n else 1.0
+
+    def iprec(c):
+        m = math.floor(c * R + 0.5) if release == "10.0" else math.trunc(c * R + 0.9)
+        reached = [k for k in at if hits_to(k) >= m]
+        return max(map(P, reached)) if m <= hits and reached else 0.0
+
+    def infap(k):
+        r, n = sum(rank < k for rank in relevant), sum(rank < k for rank in nonrelevant)
+        u = sum(at[rank] is not None and at[rank] < 0 for rank in range(1, k))
+        e = 0.00001
+        return 1.0 if k == 1 else 1 / k + (k - 1) / k * ((r + n + u) / (k - 1)) * ((r + e) / (r + n + 2 * e))
+
+    def gain(grade):
+        return 0.0 if grade is None or grade < 0 else float(gains.get(grade, grade))
+
+    gained = [gain(at[k]) for k in at]
+    ideal = sorted((gain(grade) for grade in judged if gain(grade) > 0), reverse=True)
+    plain = [float(max(at[k] or 0, 0)) for k in at]
+    plain_ideal = sorted((float(grade) for grade in judged if grade > 0), reverse=True)
+
+    def dcg(values, k=None):
+        return add(value / math.log2(rank + 1) for rank, value in enumerate(values[:k], 1) if value)
+
+    def g_terms():
+        for k in at:
+            cost = add([max(value, 1.0) for value in ideal[:k]] + [1.0] * (k - len(ideal[:k])))
+            if gained[k - 1]:
+                yield gained[k - 1] / math.log2(2 + cost - add(gained[:k]))
+
+    def ndcg_rel():
+        positive = [k for k in at if gained[k - 1] > 0]
+        total = add([*(dcg(gained, k) / dcg(ideal, k) for k in positive),
+                     ratio((len(ideal) - len(positive)) * dcg(gained), dcg(ideal))])
+        return ratio(total, len(ideal)) if total > 0 else 0.0
+
+    def rndcg():
+        ends = [k for k in range(1, len(ideal) + 1) if ideal[k:k + 1] != ideal[k - 1:k]]
+        terms = [dcg(gained, min(k, N)) / dcg(ideal, k) for k in ends]
+        if ideal and N > len(ideal) + 1:
+            terms.append(dcg(gained) / dcg(ideal))
+        return ratio(add(terms), len(terms)) if R else 0.0
+
+    scale = [*map(gain, range(max(judged, default=-1) + 1)), *gains.values()]
+    low, high = (0, 1) if all(0 <= x <= 1 for x in scale) else (min(0, *scale), max(0, *scale))
+    power = [1.0]
+    for _ in at:
+        power.append(power[-1] * p)
+    rbp = (1 - p) * add((gain(at[k]) - low) / (high - low) * power[k - 1] for k in at if k not in unjudged)
+    residual = power[N] + (1 - p) * add(power[k - 1] for k in unjudged) if unjudged else 0.0
+
+    s = add(map(P, relevant))
+    precision, recall = ratio(hits, N), ratio(hits, R)
+    a_, b_, c_, d_ = COEFFICIENTS
+    assignments = ",".join("%d=%g" % pair for pair in gains.items())
+    suffix = "_" + assignments if gains else ""
+    values = {
+        "num_ret": N, "num_rel": R, "num_rel_ret": hits, "num_nonrel_judged_ret": len(nonrelevant),
+        "map": ratio(s, R), "Rprec": P(R), "bpref": ratio(add(map(b, relevant)), R),
+        "recip_rank": 1 / relevant[0] if relevant else 0.0,
+        "relstring": "".join("-" if at[k] is None else "." if at[k] < 0 else ">" if at[k] > 9 else str(at[k])
+                             for k in list(at)[:10]),
+        "infAP": ratio(add(map(infap, relevant)), R),
+        "utility_2,-0.5,-1,0.25": a_ * hits + b_ * (N - hits) + c_ * (R - hits) + d_ * (collection_size + hits - N - R),
+        "11pt_avg": add(iprec(i / 10) for i in range(10, -1, -1)) / 11,
+        "binG": ratio(add(1 / math.log2(2 + k - hits_to(k)) for k in relevant), R),
+        "G" + suffix: ratio(add(g_terms()), add(ideal)),
+        "ndcg" + suffix: ratio(dcg(gained), dcg(ideal)),
+        "ndcg_rel" + suffix: ndcg_rel(), "Rndcg" + suffix: rndcg(),
+        "set_P": precision, "set_recall": recall, "set_relative_P": ratio(hits, min(N, R)),
+        "set_map": ratio(hits * hits, N * R), "set_F_1": ratio(2 * precision * recall, recall + precision),
+        "set_F_0.5": ratio(1.5 * precision * recall, recall + 0.5 * precision),
+        "yaap": math.log((1 + s) / (1 + R - s)),
+    }
+    for k in CUTOFFS:
+        values.update({"P_%d" % k: P(k), "recall_%d" % k: ratio(hits_to(k), R), "success_%d" % k: float(hits_to(k) > 0),
+                       "ndcg_cut_%d" % k: ratio(dcg(plain, k), dcg(plain_ideal, k)),
+                       "map_cut_%d" % k: ratio(add(P(rank) for rank in relevant if rank <= k), R),
+                       "relative_P_%d" % k: ratio(hits_to(k), min(k, R))})
+    for c in LEVELS:
+        values.update({"iprec_at_recall_%.2f" % c: iprec(c), "Rprec_mult_%.2f" % c: P(math.trunc(c * R + 0.9))})
+    if release == "10.0":
+        values.update({"dcg" + suffix: dcg(gained), "ideal_dcg" + suffix: dcg(ideal),
+                       "rbp_p=%g%s" % (p, "," + assignments if gains else ""): rbp, "rbp_resid_p=%g" % p: residual})
+        values.update({"unj_%d" % k: sum(rank <= k for rank in unjudged) / k for k in CUTOFFS})
+    return values
+
+
+def request(name):
+    """What -m needs to print this name."""
+    if name in MEASURES:
+        return name
+    measure = max((measure for measure in MEASURES if name.startswith(measure + "_")), key=len)
+    return measure + "." + name[len(measure) + 1:]
+
+
+def random_topic(chance):
+    """Judgments and scores of one topic with ties, near-ties, negative grades and unpooled documents."""
+    names = ["d%d" % i for i in range(25)] + ["a", "B", "b", "10", "9", "é", "~", "D1"]
+    most = chance.choice([1, 2, 3, 12])
+    judgments = {docno: chance.choice([-2, -1, 0, 0, 0, *range(1, most + 1)])
+                 for docno in chance.sample(names, chance.randint(1, len(names)))}
+    some_score = chance.choice([lambda: chance.randint(0, 4), lambda: chance.random(),
+                                lambda: 1000 + chance.randint(0, 9) / 1e6, lambda: chance.choice([-1.5, 2e9, 1e-9])])
+    return judgments, {docno: float(some_score()) for docno in chance.sample(names, chance.randint(1, len(names)))}
+
+
+@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("seed", range(20))
+def test_measures_agree_with_their_definitions(seed, release):
+    chance = random.Random("%s %s" % (seed, release))
+    for _ in range(12):
+        judgments, scores = random_topic(chance)
+        gains = {grade: chance.choice([-1.0, 0.0, 0.25, 0.5, 1.0, 3.0, 7.0])
+                 for grade in chance.sample(range(4), chance.choice([0, 0, 2, 3]))}
+        level, depth = chance.choice([0, 1, 1, 2, 3]), chance.choice([None, None, 0, 1, 5, 20])
+        judged_only, size, p = chance.random() < 0.3, chance.randint(0, 1000), chance.choice([0.5, 0.8, 0.95])
+        expected = by_definition(judgments, scores, release, level, depth, judged_only, size, gains, p)
+        found = evaluate({"t": judgments}, {"t": scores}, map(request, expected), release=release, depth=depth,
+                         relevance_level=level, judged_only=judged_only, collection_size=size)
+        assert found.topics["t"] == expected
+        assert found.summary == {name: value for name, value in expected.items() if name != "relstring"}
+
+
+def test_definitions_cover_the_measures_on_qrels():
+    measures = {request(name).partition(".")[0] for name in by_definition({"a": 1}, {"a": 1.0}, "10.0", 1, None, False,
+                                                                          0, {}, 0.9)}
+    on_qrels = {name for name, measure in MEASURES.items() if "qrels" in measure.rel_formats}
+    assert on_qrels - measures == {"runid", "num_q", "gm_map", "gm_bpref"}
+
+
+@pytest.mark.parametrize("complete", [False, True])
+@pytest.mark.parametrize("release", RELEASES)
+def test_summaries_agree_with_their_definitions(release, complete):
+    chance = random.Random(release)
+    topics = {str(number): random_topic(chance) for number in (9, 10, 100, 2, 35, 77)}
+    qrels = {topic: judgments for topic, (judgments, _) in topics.items()}
+    qrels["missing"] = {"a": 2, "b": 1, "c": -1}
+    run = {topic: scores for topic, (_, scores) in topics.items()}
+    values = evaluate(qrels, run, ["all_trec"], release=release, complete=complete, relevance_level=2)
+    evaluated = sorted(qrels if complete and release == "10.0" else run)
+    assert list(values.topics) == evaluated
+    count = len(qrels) if complete else len(run)
+    for name, value in values.summary.items():
+        per_topic = [values.topics[topic].get(name) for topic in evaluated]
+        if name == "num_q":
+            assert value == count
+        elif name == "num_rel" and complete:
+            assert value == sum(grade > 0 for judgments in qrels.values() for grade in judgments.values())
+        elif name.startswith("num_"):
+            assert value == sum(per_topic)
+        elif name.startswith("gm_"):
+            of = [values.topics[topic][name[3:]] for topic in evaluated] + [0.0] * (count - len(evaluated))
+            assert math.isclose(value, math.exp(sum(math.log(max(x, 0.00001)) for x in of) / count))
+        else:
+            assert value == add(per_topic) / count
+
+
+# ---- Input files and ranking ----
+
+
+def test_fields_are_separated_by_ascii_white_space_alone(tmp_path):
+    write(tmp_path, "\xa01\t0 \x0b\x0ca\u2003 1\r\n\n \t\r\n\xa01 0 b 0",
+          "\xa01 Q0 a\u2003 1 1 t\r\n\r\n \xa01 Q0 b 2 2 t\x0c")
+    assert printed(score(tmp_path, "-q", "-m", "recip_rank")) == {
+        "\xa01": {"recip_rank": "0.5000"}, "all": {"recip_rank": "0.5000"}}
+
+
+def test_names_need_not_be_valid_utf8(tmp_path):
+    write(tmp_path, b"t\xff 0 a\xfe 1\n", b"t\xff Q0 a\xfe 1 1 tag\xc3\n")
+    assert score(tmp_path, "-q", "-m", "runid", "-m", "map") == (
+        b"map                   \tt\xff\t1.0000\nrunid                 \tall\ttag\xc3\n"
+        b"map                   \tall\t1.0000\n")
+    report = json.loads(score(tmp_path, "-q", "--json", "-m", "runid", "-m", "map"))
+    assert report["topics"] == {"t\udcff": {"map": 1.0}} and report["summary"]["runid"] == "tag\udcc3"
+
+
+@pytest.mark.parametrize("text, grade", [
+    ("1", 1), ("+2", 2), ("-3", -3), ("1.7", 1), ("abc", 0), ("3x", 3), ("-", 0), ("00012", 12), ("1_0", 1), ("1e3", 1),
+])
+def test_grades_are_read_as_atol_does(text, grade):
+    with contextlib.nullcontext() if re.fullmatch("[+-]?[0-9]+", text) else pytest.warns(TrecEvalWarning):
+        assert read_qrels(["1 0 a " + text]) == {"1": {"a": grade}}
+
+
+@pytest.mark.parametrize("text, value, plain", [
+    ("1e-3", 1e-3, True), ("-.5", -0.5, True), ("+2.5E-1", 0.25, True), ("07.0", 7.0, True), ("5.", 5.0, True),
+    ("inf", math.inf, True), ("-inf", -math.inf, True), ("INFINITY", math.inf, True), ("1e400", math.inf, True),
+    ("abc", 0.0, False), ("1d3", 1.0, False), ("1_0", 1.0, False), ("1.5e", 1.5, False), (".", 0.0, False),
+    ("0x10", 16.0, False), ("infx", math.inf, False), ("\u0661", 0.0, False), ("--1", 0.0, False),
+])
+def test_scores_are_read_as_atof_does(text, value, plain):
+    with contextlib.nullcontext() if plain else pytest.warns(TrecEvalWarning):
+        assert read_run(["1 Q0 a 1 %s tag" % text]) == {"1": {"a": value}}
+
+
+@pytest.mark.parametrize("last_lines, tag", [
+    (b"2 Q0 a 1 1 last\n\n  \n", b"last"), (b"2 Q0 a 1 1 last extra", b"last"),
+    (b"2 Q0 a 1 1 last\n # comment\n", b"last"),
+])
+def test_runid_is_the_last_tag(tmp_path, last_lines, tag):
+    write(tmp_path, "1 0 a 1\n", b"1 Q0 a 1 1 first\n" + last_lines)
+    assert score(tmp_path, "-m", "runid") == b"runid                 \tall\t%s\n" % tag
+
+
+def test_topics_are_evaluated_in_byte_order(tmp_path):
+    topics = ["9", "10", "a", "B", "é", "~", "100"]
+    write(tmp_path, {topic: {"a": 1} for topic in topics}, {topic: {"a": 1.0} for topic in reversed(topics)})
+    assert [line.split("\t")[1] for line in score(tmp_path, "-q", "-n", "-m", "map").decode().splitlines()] == [
+        "10", "100", "9", "B", "a", "~", "é"]
+
+
+def test_equal_scores_are_ranked_by_descending_docno():
+    names = ["B", "a", "b", "é", "~", "10", "9"]
+    for wanted, rank in [("é", 1), ("~", 2), ("b", 3), ("a", 4), ("B", 5), ("9", 6), ("10", 7)]:
+        assert list(judge({wanted: 1}, {name: 1.5 for name in names}).grades) == [rank]
+
+
+def test_ranks_in_the_run_are_ignored(tmp_path):
+    write(tmp_path, "1 0 a 1\n", "1 Q0 b 1 1.0 t\n1 Q0 a 2 2.0 t\n")
+    assert printed(score(tmp_path, "-m", "recip_rank"))["all"]["recip_rank"] == "1.0000"
+
+
+# ---- The two releases ----
+
+
+@pytest.mark.parametrize("a, b", [(1000.00002, 1000.00001), (0.1 + 1e-10, 0.1), (2e39, 1e39), (16777217, 16777216)])
+def test_scores_that_agree_in_32_bits_are_ties_in_the_older_release(a, b):
+    def recip_rank(release, **scores):
+        return evaluate({"1": {"a": 1}}, {"1": scores}, ["recip_rank"], release=release).summary["recip_rank"]
+    assert recip_rank("10.0", a=a, b=b) == 1.0
+    assert recip_rank("9.0.8", a=a, b=b) == 0.5
+    assert recip_rank("9.0.8", a=a, b=-b) == 1.0
+
+
+@pytest.mark.parametrize("level, newer, older", [
+    (0.4, 1.0, 2 / 3),   # of R = 3: 1.2 is 1 to the nearest, 2 upwards
+    (0.5, 2 / 3, 2 / 3),  # 1.5 is 2 in both
+    (0.02, 1.0, 1.0),
+    (0.75, 2 / 3, 0.6),
+])
+def test_recall_levels_become_counts(level, newer, older):
+    judgments, scores = ranked([1, 3, 5], 6)
+    for release, expected in (("10.0", newer), ("9.0.8", older)):
+        for measure in ("iprec_at_recall.%g" % level, "11pt_avg.%g" % level):
+            values = evaluate({"1": judgments}, {"1": scores}, [measure], release=release).summary
+            assert list(values.values()) == [expected]
+
+
+@pytest.mark.parametrize("name", ["rbp", "rbp_resid", "unj", "dcg", "ideal_dcg"])
+def test_measures_that_the_older_release_lacks(name):
+    directory = FIXTURES / "worked"
+    score(directory, "-m", name)
+    result = run_main(["--release", "9.0.8", "-m", name, "qrels.txt", "run.txt"], directory)
+    assert (result.status, result.out) == (1, b"") and "unknown measure '%s'" % name in result.err
+    assert name in NICKNAMES["all_trec"] or name.endswith("dcg")
+    names = {line.split()[0] for line in score(directory, "--release", "9.0.8", "-m", "all_trec").decode().splitlines()}
+    assert not any(printed_name.startswith(name + "_") or printed_name == name for printed_name in names)
+
+
+@pytest.mark.parametrize("which", ["qrels", "run"])
+def test_comments_are_lines_in_the_older_release(tmp_path, which):
+    files = {"qrels": "1 0 a 1\n", "run": "1 Q0 a 1 1 t\n"}
+    write(tmp_path, **dict(files, **{which: "# some comment\n#\n" + files[which]}))
+    assert printed(score(tmp_path, "-m", "map"))["all"] == {"map": "1.0000"}
+    result = run_main(["--release", "9.0.8", "qrels.txt", "run.txt"], tmp_path)
+    assert result.status == 2 and "%s.txt:1: expected" % which in result.err
+
+
+def test_a_topic_may_begin_with_a_number_sign_in_the_older_release(tmp_path):
+    write(tmp_path, "#1 0 a 1\n2 0 a 1\n", "#1 Q0 a 1 1 t\n2 Q0 b 1 1 t\n")
+    assert printed(score(tmp_path, "-m", "map"))["all"] == {"map": "0.0000"}
+    assert printed(score(tmp_path, "-m", "map", "--release", "9.0.8"))["all"] == {"map": "0.5000"}
+
+
+def test_comments_in_the_qrels_begin_with_the_first_byte(tmp_path):
+    write(tmp_path, " #1 0 a 1\n2 0 a 1\n", "2 Q0 a 1 1 t\n  #1 Q0 a 1 1 t\n")
+    assert printed(score(tmp_path, "-c", "-m", "num_q"))["all"] == {"num_q": "2"}
+
+
+# ---- Where trec_eval fails: deliberate differences ----
+
+
+def test_topics_missing_from_the_run_are_ignored(tmp_path):
+    write(tmp_path, {"1": {"a": 1}, "2": {"a": 1}, "3": {"a": 1}}, {"1": {"a": 1.0}})
+    result = run_main(["-m", "num_q", "-m", "map", "qrels.txt", "run.txt"], tmp_path)
+    assert printed(result.out)["all"] == {"num_q": "1", "map": "1.0000"}
+    assert re.search(r"^trec_eval_ref: warning: .*\b2 of 3 topics.*'2'", result.err)
+
+
+@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("option", [["-J"], ["-M", "0"]], ids=" ".join)
+def test_an_empty_ranking_has_the_value_0(tmp_path, release, option):
+    write(tmp_path, {"1": {"a": 1, "b": 0}}, {"1": {"c": 1.0}})
+    values = printed(score(tmp_path, "-m", "all_trec", "-m", "yaap", "--release", release, *option))["all"]
+    assert (values.pop("runid"), values.pop("num_q"), values.pop("num_rel")) == ("tag", "1", "1")
+    assert values.pop("yaap") == "%.4f" % math.log(1 / 2)
+    assert len(values) > 80 and set(values.values()) == {"0", "0.0000"}  # the geometric means are 0.00001
+
+
+def test_relevant_documents_without_a_positive_gain():
+    values = evaluate({"1": {"a": 0, "b": 0}}, {"1": {"a": 1.0}}, ["num_rel", "Rndcg", "ndcg"], relevance_level=0)
+    assert values.summary == {"num_rel": 2, "Rndcg": 0.0, "ndcg": 0.0}
+
+
+@pytest.mark.parametrize("grades, parameters, expected", [
+    ([1, 0, 1], "p=0.5", 0.5 * (1 + 0.25)),
+    ([1, 0, 2], "p=0.5", 0.5 * (0.5 + 0.25)),                # gains of 0 to 2 become 0, 1/2 and 1
+    ([4, -1, 2], "p=0.5", 0.5 * (1 + 0.5 * 0.25)),
+    ([1, 2, 0], "p=0.5,1=0.5,2=1", 0.5 * (0.5 + 0.5)),
+    ([1, 2, 0], "p=0.5,1=0.5,2=1,9=2", 0.5 * (0.25 + 0.25)),  # grade 9 does not occur, but counts
+    ([1, 0, 0], "p=0.5,0=-1", 0.5 * (1 + 0 + 0)),            # from -1 to 1: grade 0 becomes 0
+    ([1, 0, 0], "0=-1,1=0,p=0.5", 0.5 * 1),
+])
+def test_rank_biased_precision_of_grades_above_1(grades, parameters, expected):
+    docnos = "abcdefgh"
+    run = {docno: -float(rank) for rank, docno in enumerate(docnos[:len(grades)])}
+    values = evaluate({"1": dict(zip(docnos, grades))}, {"1": run}, ["rbp." + parameters]).summary
+    assert values == {"rbp_" + parameters: expected}
+
+
+def test_gains_that_differ_by_less_than_1_are_sorted():
+    qrels, run = {"1": {"a": 1, "b": 2}}, {"1": {"b": 2.0, "a": 1.0}}
+    values = evaluate(qrels, run, ["ndcg.1=0.5,2=0.9", "ideal_dcg.1=0.5,2=0.9"]).summary
+    assert values == {"ndcg_1=0.5,2=0.9": 1.0, "ideal_dcg_1=0.5,2=0.9": 0.9 + 0.5 / math.log2(3)}
+
+
+def test_each_measure_has_its_own_gains():
+    qrels, run = {"1": {"a": 1, "b": 2}}, {"1": {"a": 2.0}}
+    values = evaluate(qrels, run, ["dcg.1=3", "ideal_dcg.1=1,2=8", "ndcg"]).summary
+    ideal = 2 + 1 / math.log2(3)
+    assert values == {"dcg_1=3": 3.0, "ideal_dcg_1=1,2=8": 8 + 1 / math.log2(3), "ndcg": 1 / ideal}
+    values = evaluate(qrels, run, ["dcg", "ndcg.1=3"]).summary
+    assert values == {"dcg": 1.0, "ndcg_1=3": 3 / (3 + 2 / math.log2(3))}
+
+
+def test_a_topic_without_judged_documents():
+    qrels = {"1": {"a": 1, "b": 0}, "2": {"a": -1, "b": -2}}
+    run = {"1": {"a": 1.0}, "2": {"a": 1.0, "b": 0.5}}
+    values = evaluate(qrels, run, ["num_rel", "map", "bpref", "unj.5", "ndcg", "rbp"]).topics["2"]
+    assert values == {"num_rel": 0, "map": 0.0, "bpref": 0.0, "ndcg": 0.0, "rbp": 0.0, "unj_5": 0.4}
+
+
+@pytest.mark.parametrize("qrels", [
+    b"\n1 0 a 1\n\n \t\n1 0 b 0\n\n", b"# one\n# two\n1 0 a 1\n#\n#three\n1 0 b 0", b"\xef\xbb\xbf1 0 a 1\n1 0 b 0\n",
+    b"\xef\xbb\xbf# comment\n1 0 a 1\n1 0 b 0\n",
+], ids=["blank lines", "comments", "byte-order mark", "byte-order mark and comment"])
+def test_lines_without_judgments_are_skipped(tmp_path, qrels):
+    write(tmp_path, qrels, "1 Q0 b 1 2 t\n1 Q0 a 2 1 t\n")
+    assert printed(score(tmp_path, "-q", "-m", "map", "-m", "num_nonrel_judged_ret"))["1"] == {
+        "map": "0.5000", "num_nonrel_judged_ret": "1"}
+
+
+def test_levels_in_any_order():
+    judgments, scores = ranked([1, 4, 9], 10, 2)
+    values = evaluate({"1": judgments}, {"1": scores}, ["11pt_avg..75,.25,.5", "iprec_at_recall..75,.25,.5"]).summary
+    assert list(values)[:3] == ["iprec_at_recall_0.25", "iprec_at_recall_0.50", "iprec_at_recall_0.75"]
+    assert values.pop("11pt_avg_.75,.25,.5") == add(list(values.values())[::-1]) / 3
+
+
+# ---- Command line ----
+
+
+OPTIONS = [  # collection, options in their plainest form, and other ways to write the same
+    ("worked", ["-q"], [["--query_eval_wanted"], ["--query"]]),
+    ("worked", ["-m", "P.5"], [["-mP.5"], ["--measure", "P.5"], ["--measure=P.5"], ["--mea=P.5"], ["-m", "P@5"]]),
+    ("worked", ["-m", "P.5,10"], [["-m", "P@5,10"], ["-mP.10,5"], ["-m", "P.10.9,5.2"], ["-m", "P.+5,010"]]),
+    ("worked", ["-q", "-n"], [["-qn"], ["--nosummary", "-q"], ["-q", "--nos"]]),
+    ("worked", ["-q", "-m", "P.5", "-m", "map"], [["-qmP.5", "-mmap"], ["-qm", "P.5", "-m", "map"]]),
+    ("missing", ["-c"], [["--complete_rel_info_wanted"], ["--complete"]]),
+    ("missing", ["-D", "0.52"], [["-D0.52"], ["--Debug_level", "0.52"], ["--Debug=3.52"], ["-D", "-1.52"]]),
+    ("graded", ["-l", "2"], [["-l2"], ["--level_for_rel", "2"], ["--level=2"], ["-l", "1", "-l", "2"], ["-l+2"]]),
+    ("sampled", ["-J"], [["--Judged_docs_only"], ["--Judged"]]),
+    ("sampled", ["-M", "3"], [["-M3"], ["--Max_retrieved_per_topic", "3"], ["--Max=3"], ["-M", "03"]]),
+    ("sampled", ["-J", "-M", "3", "-l", "2", "-q"], [["-JqM3", "-l2"], ["-qJl2", "-M", "3"], ["-qJM", "3", "-l", "2"]]),
+    ("worked", ["-m", "utility.1,-1,0,1", "-N", "500"],
+     [["-mutility.1,-1,0,1", "-N500"], ["--Number_docs_in_coll=500", "-m", "utility.1,-1,0,1"]]),
+    ("ties", ["--release", "9.0.8"], [["--release=9.0.8"], ["--rele=9.0.8"]]),
+    ("worked", ["--digits", "7"], [["--digits=7"], ["--dig", "7"]]),
+    ("worked", ["--json"], [["--jso"]]),
+    ("worked", ["--help"], [["-h"], ["--hel"], ["-hq"]]),
+    ("worked", ["--version"], [["-v"], ["--vers"], ["-vq"]]),
+    ("ties", ["-m", "set"], [["-mset"], ["-m", "set", "-m", "num_q"]]),
+]
+NO_EFFECT = [["-o"], ["--Output_old_results_format"], ["--Out"], ["-oo"], ["-R", "qrels"], ["-Rqrels"],
+             ["--Rel_info_format=qrels"], ["--Rel", "qrels"], ["-T", "trec_results"], ["-Ttrec_results"],
+             ["--Results_format=trec_results"], ["--Res=trec_results"], ["-D", "3"], ["-m", "official"],
+             ["--release", "10.0"], ["--digits=4"], ["-N", "7"], ["-l1"], ["-M", "1000000"]]
+
+
+@pytest.mark.parametrize("collection, plain, others", named([(" ".join(case[1]), *case) for case in OPTIONS]))
+def test_options(collection, plain, others):
+    directory = FIXTURES / collection
+    expected = score(directory, *plain)
+    assert expected != score(directory)
+    for other in others:
+        assert score(directory, *other) == expected, other
+        assert run_main(["qrels.txt", *other, "run.txt"], directory).out == expected, other
+        assert run_main(["qrels.txt", "run.txt", *other], directory).out == expected, other
+        assert run_main([*other, "--", "qrels.txt", "run.txt"], directory).out == expected, other
+
+
+@pytest.mark.parametrize("options", NO_EFFECT, ids=" ".join)
+def test_options_without_effect(options):
+    assert score(FIXTURES / "worked", *options) == score(FIXTURES / "worked")
+
+
+def test_files_that_look_like_options(tmp_path):
+    (tmp_path / "-q").write_bytes(b"1 0 a 1\n")
+    (tmp_path / "--").write_bytes(b"1 Q0 a 1 1 t\n")
+    expected = Result(0, b"map                   \tall\t1.0000\n", "")
+    assert run_main(["-m", "map", "--", "-q", "--"], tmp_path) == expected
+
+
+@pytest.mark.parametrize("name", ["P", "recall", "success", "ndcg_cut", "map_cut", "relative_P", "unj"])
+def test_cutoffs_after_an_at_sign(name):
+    directory = FIXTURES / "graded"
+    for cutoffs in ("10", "7,3"):
+        assert score(directory, "-qm", "%s@%s" % (name, cutoffs)) == score(directory, "-qm", "%s.%s" % (name, cutoffs))
+    assert list(printed(score(directory, "-m", name + "@7,3"))["all"]) == [name + "_3", name + "_7"]
+
+
+@pytest.mark.parametrize("requests, names", [
+    (["P.5", "P.10"], ["P_5"]),                                     # the first parameters count
+    (["ndcg.1=3", "map", "ndcg.1=5"], ["map", "ndcg_1=3"]),
+    (["P.23.4,7.9"], ["P_7", "P_23"]),
+    (["iprec_at_recall..10,.20"], ["iprec_at_recall_0.10", "iprec_at_recall_0.20"]),
+    (["Rprec_mult.1.5,.25"], ["Rprec_mult_0.25", "Rprec_mult_1.50"]),
+    (["11pt_avg..25,.5,.75"], ["11pt_avg_.25,.5,.75"]),
+    (["utility.2,-1,0,0"], ["utility_2,-1,0,0"]),
+    (["set_F.0.5"], ["set_F_0.5"]), (["set_F.1,2"], ["set_F_1,2"]),
+    (["ndcg.1=3,2=9"], ["ndcg_1=3,2=9"]), (["ndcg.x=3,2=9"], ["ndcg_x=3,2=9"]),
+    (["rbp.p=0.8,1=0.5,2=1"], ["rbp_p=0.8,1=0.5,2=1"]), (["rbp_resid.p=0.5"], ["rbp_resid_p=0.5"]),
+    (["map.3"], ["map"]), (["recip_rank", "map", "num_q", "map"], ["num_q", "map", "recip_rank"]),
+])
+def test_printed_names(requests, names):
+    directory = FIXTURES / "graded"
+    options = [word for request in requests for word in ("-m", request)]
+    assert list(printed(score(directory, *options))["all"]) == names
+
+
+def test_ignored_parameters_do_not_change_values():
+    directory = FIXTURES / "graded"
+
+    def values(*options):
+        return [line.split("\t")[1:] for line in score(directory, "-q", *options).decode().splitlines()]
+    assert score(directory, "-m", "official.5,10") == score(directory, "-m", "official")
+    assert values("-m", "map.3") == values("-m", "map")
+    assert values("-m", "set_F.2,5") == values("-m", "set_F.2") != values("-m", "set_F")
+    assert values("-m", "ndcg.x=3,2=9") == values("-m", "ndcg.2=9") != values("-m", "ndcg")
+    assert values("-m", "rbp_resid.p=0.5,1=7") == values("-m", "rbp_resid.p=0.5") != values("-m", "rbp_resid")
+
+
+def test_given_parameters_replace_those_of_a_nickname():
+    names = printed(score(FIXTURES / "worked", "-m", "P.5", "-m", "official"))["all"]
+    assert [name for name in names if name.startswith("P_")] == ["P_5"] and "map" in names
+
+
+def test_debug_level_with_a_topic():
+    directory = FIXTURES / "missing"
+    whole = printed(score(directory, "-q", "-m", "all_trec"))
+    alone = printed(score(directory, "-q", "-m", "all_trec", "-D", "0.54"))
+    assert set(alone) == {"54", "all"} and alone["54"] == whole["54"]
+    assert alone["all"]["num_q"] == "1" and alone["all"]["map"] == alone["54"]["map"]
+    complete = printed(score(directory, "-c", "-m", "num_q", "-m", "num_rel", "-m", "map", "-D", "0.54"))["all"]
+    assert complete == {"num_q": "4", "num_rel": "12", "map": "%.4f" % (float(whole["54"]["map"]) / 4)}
+
+
+def test_help_shows_the_options_and_the_documentation_of_measures():
+    result = run_main(["-h"])
+    assert (result.status, result.err) == (0, "")
+    for option in ("-q, --query_eval_wanted", "--release", "--json", "--strict", "--digits"):
+        assert option in result.out.decode()
+    assert "min(n, R)" not in result.out.decode()
+    result = run_main(["-h", "-m", "bpref", "-m", "set"])
+    assert result.status == 0 and "min(n, R)" in result.out.decode() and "set_recall = hits / R" in result.out.decode()
+    assert run_main(["-h", "-m", "mapp"])[:2] == (1, b"")
+
+
+def test_version():
+    result = run_main(["--version"])
+    assert result.status == 0 and trec_eval_ref.__version__.encode() in result.out and result.out.count(b"\n") == 1
+
+
+@pytest.mark.parametrize("collection", ["adhoc", "graded", "missing"])
+@pytest.mark.parametrize("release", RELEASES)
+def test_json_has_every_digit(collection, release):
+    directory = FIXTURES / collection
+    report = json.loads(score(directory, "-qc", "-mall_trec", "-myaap", "-l2", "-M50", "--json", "--release", release))
+    expected = evaluate(read_qrels(directory / "qrels.txt"), read_run(directory / "run.txt"), ["all_trec", "yaap"],
+                        release=release, complete=True, relevance_level=2, depth=50)
+    text = printed(score(directory, "-qc", "-mall_trec", "-myaap", "-l2", "-M50", "--release", release))
+    assert report["summary"].pop("runid") == text["all"].pop("runid")
+    assert report["topics"] == expected.topics and report["summary"] == expected.summary
+    assert set(report) == {"settings", "topics", "summary"}
+    for topic, values in text.items():
+        exact = report["summary"] if topic == "all" else report["topics"][topic]
+        assert list(values) == list(exact)
+        for name, value in exact.items():
+            kind = int if name.startswith("num_") else str if name.startswith("relstring") else float
+            assert type(value) is kind
+            assert values[name] == {int: "%d", str: "'%s'", float: "%.4f"}[kind] % value
+
+
+def test_json_settings_and_parts():
+    directory = FIXTURES / "worked"
+    report = json.loads(score(directory, "--json", "-m", "P@5,10", "-m", "map"))
+    assert set(report) == {"settings", "summary"}
+    settings = {"release": "10.0", "relevance_level": 1, "complete": False, "judged_only": False, "depth": None,
+                "measures": ["P@5,10", "map"], "version": trec_eval_ref.__version__}
+    assert {name: report["settings"][name] for name in settings} == settings
+    report = json.loads(score(directory, "--json", "-qncJ", "-M7", "-l0", "--release=9.0.8"))
+    assert set(report) == {"settings", "topics"}
+    settings.update(release="9.0.8", relevance_level=0, complete=True, judged_only=True, depth=7, measures=["official"])
+    assert {name: report["settings"][name] for name in settings} == settings
+
+
+@pytest.mark.parametrize("digits", [0, 1, 12])
+def test_digits(digits):
+    directory = FIXTURES / "worked"
+    exact = json.loads(score(directory, "--json"))["summary"]
+    for name, value in printed(score(directory, "--digits", str(digits)))["all"].items():
+        if isinstance(exact[name], float):
+            assert value.strip() == "%.*f" % (digits, exact[name])
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress,
+                                  lambda text: gzip.compress(text[:100]) + gzip.compress(text[100:])],
+                         ids=["gzip", "bzip2", "xz", "gzip in two parts"])
+@pytest.mark.parametrize("which", ["qrels.txt", "run.txt"])
+def test_compressed_files_are_recognised_by_their_content(tmp_path, pack, which):
+    for name in ("qrels.txt", "run.txt"):
+        content = (ALL_TREC.directory / name).read_bytes()
+        (tmp_path / name).write_bytes(pack(content) if name == which else content)
+    assert run_main(ALL_TREC.arguments, tmp_path) == Result(0, ALL_TREC.expected, "")
+    for read in (read_qrels,) if which == "qrels.txt" else (read_run,):
+        with open(str(tmp_path / which), "rb") as file:
+            assert read(file) == read(tmp_path / which) == read(ALL_TREC.directory / which)
+
+
+# ---- Errors: one line, an exit status, and nothing on standard output ----
+
+
+QRELS = b"1 0 a 1\n1 0 b 0\n2 0 a 1\n"
+RUN = b"1 Q0 a 1 2.0 tag\n1 Q0 b 2 1.0 tag\n2 Q0 a 1 1.0 tag\n"
+FILES = ["qrels.txt", "run.txt"]
+
+FILE_ERRORS = [  # what, qrels, run, exit status, message
+    ("empty qrels", b"", RUN, 2, r"qrels\.txt: expected lines of .*topic iter docno grade.*, found none"),
+    ("empty run", QRELS, b"", 2, r"run\.txt: expected lines of .*topic Q0 docno rank score tag.*, found none"),
+    ("comments alone", b"# nothing\n\n", RUN, 2, r"qrels\.txt: expected lines .* found none"),
+    ("binary qrels", b"1 0 a 1\n1 0 \0 1\n", RUN, 2, r"qrels\.txt:2: .*NUL byte"),
+    ("binary run", QRELS, RUN + b"\0", 2, r"run\.txt:4: .*NUL byte"),
+    ("few fields in qrels", b"1 0 a 1\n1 0 b\n", RUN, 2, r"qrels\.txt:2: expected 4 fields \(topic iter docno grade\), "
+                                                         r"found 3: '1 0 b'"),
+    ("many fields in qrels", b"\n1 0 a b 1\n", RUN, 2, r"qrels\.txt:2: expected 4 fields .* found 5: '1 0 a b 1'"),
+    ("few fields in run", QRELS, RUN + b"\n301 Q0 FT911-1 1", 2,
+     r"run\.txt:5: expected 6 fields \(topic Q0 docno rank score tag\), found 4: '301 Q0 FT911-1 1'"),
+    ("NaN score", QRELS, RUN + b"2 Q0 b 2 nan tag\n", 2, r"run\.txt:4: expected a number as score, found 'nan'"),
+    ("NaN score in capitals", QRELS, b"1 Q0 c 1 -NaN tag\n" + RUN, 2, r"run\.txt:1: .*'-NaN'"),
+    ("duplicate in qrels", QRELS + b"1 0 b 1\n", RUN, 4, r"qrels\.txt:4: .*'b' of topic '1'.* line 2\b"),
+    ("duplicate in run", QRELS, RUN + b"2 Q0 a 1 1.0 tag\n", 4, r"run\.txt:4: .*'a' of topic '2'.* line 3\b"),
+    ("duplicate in topics that come back", b"2 0 b 1\n" + QRELS + b"2 0 b 1\n",
+     RUN + b"1 Q0 c 1 1 t\n2 Q0 b 1 1 t\n", 4, r"qrels\.txt:5: .*'b' of topic '2'.* line 1\b"),
+    ("no topic in common", QRELS, b"x1 Q0 a 1 1 t\nx2 Q0 a 1 1 t\nx3 Q0 a 1 1 t\n", 7,
+     r"qrels\.txt has 2 topics \('1'\), run\.txt has 3 topics \('x1'\)"),
+] + [("truncated %s in %s" % (name, which), content if which == "qrels" else QRELS,
+      content if which == "run" else RUN, 2, which + r"\.txt: cannot be read: .*")
+     for name, content in [("gzip", gzip.compress(RUN * 99)[:-20]), ("bzip2", bz2.compress(RUN * 99)[:-20]),
+                           ("xz", lzma.compress(RUN * 99)[:-20]), ("gzip header", b"\x1f\x8b"),
+                           ("damaged gzip", b"\x1f\x8b\x08\0\0\0\0\0\0\xff" + b"\xff" * 50),
+                           ("damaged xz", lzma.compress(RUN)[:20] + b"\xff" * 50)]
+     for which in ("qrels", "run")]
+
+
+def assert_error(result, status, message):
+    assert (result.status, result.out) == (status, b""), result.err
+    assert re.fullmatch(r"trec_eval_ref: [^\n]+\n", result.err), result.err
+    assert "Traceback" not in result.err
+    assert re.search(message, result.err), result.err
+
+
+@pytest.mark.parametrize("qrels, run, status, message", named(FILE_ERRORS))
+def test_error_in_a_file(tmp_path, qrels, run, status, message):
+    write(tmp_path, qrels, run)
+    assert_error(run_main(["-q", *FILES], tmp_path), status, message)
+
+
+ARGUMENT_ERRORS = [  # arguments, exit status, message
+    (["none.txt", "run.txt"], 2, r"none\.txt: cannot be read: No such file"),
+    (["qrels.txt", "none.txt"], 2, r"none\.txt: cannot be read: No such file"),
+    (["qrels.txt", "."], 2, r"\.: cannot be read: "),
+    (["qrels.txt", ""], 2, r"cannot be read: "),
+    (["qrels.txt", "a\0b"], 2, r"cannot be read: "),
+    ([], 1, r"expected two files, QRELS and RUN, found 0; --help"),
+    (["qrels.txt"], 1, r"found 1; --help"),
+    ([*FILES, "third"], 1, r"found 3; --help"),
+    (["-", "-"], 1, r"standard input \(-\) for one of the files"),
+    ([*FILES, "-m"], 1, r"option -m requires argument"),
+    ([*FILES, "--measure"], 1, r"option --measure requires argument"),
+] + [(options + FILES, status, message) for options, status, message in [
+    (["-x"], 1, r"option -x .*--help"),
+    (["--nonsense"], 1, r"option --nonsense .*--help"),
+    (["--Re", "qrels"], 1, r"option --Re .*--help"),  # Rel_info_format or Results_format
+    (["--query=yes"], 1, r"option --query.* must not have an argument"),
+    (["-m", "mapp"], 1, r"unknown measure 'mapp'; did you mean map\?"),
+    (["-m", "MAPP"], 1, r"unknown measure 'MAPP'; did you mean map\?"),
+    (["-m", "ndgc_cut.5"], 1, r"unknown measure 'ndgc_cut'; did you mean ndcg_cut\?"),
+    (["-m", "zzzzzz"], 1, r"unknown measure 'zzzzzz'"),
+    (["-m", ""], 1, r"unknown measure ''"),
+    (["-m", "map@5"], 1, r"unknown measure 'map@5'"),
+    (["-m", "map\n\x1b[31m"], 1, r"unknown measure "),
+    (["-m", "P."], 1, r"measure P: expected parameters"),
+    (["-m", "P@"], 1, r"measure P: expected parameters"),
+    (["-m", "P.0"], 2, r"measure P: expected cutoffs: distinct integers above 0.*found '0'"),
+    (["-m", "P.-5"], 2, r"measure P: expected cutoffs.*'-5'"),
+    (["-m", "P.5,x"], 2, r"measure P: expected cutoffs.*'5,x'"),
+    (["-m", "P.5,,10"], 2, r"measure P: expected cutoffs.*'5,,10'"),
+    (["-m", "P.5,5"], 2, r"measure P: expected cutoffs: distinct.*'5,5'"),
+    (["-m", "P.5,5.5"], 2, r"measure P: expected cutoffs: distinct"),
+    (["-m", "P@0"], 2, r"measure P: expected cutoffs"),
+    (["-m", "iprec_at_recall..1,.10"], 2, r"measure iprec_at_recall: expected levels: distinct"),
+    (["-m", "11pt_avg.x"], 2, r"measure 11pt_avg: expected levels"),
+    (["-m", "utility.1,2,3"], 2, r"measure utility: expected .*decimal.*1,-1,0,0, found '1,2,3'"),
+    (["-m", "utility.1,2,3,4,5"], 2, r"measure utility: expected .*decimal.*'1,2,3,4,5'"),
+    (["-m", "ndcg.1"], 2, r"measure ndcg: expected gains: grade=gain.*'1'"),
+    (["-m", "ndcg.1=2,3"], 2, r"measure ndcg: expected gains"),
+    (["-m", "rbp.0.8"], 2, r"measure rbp: expected persistence.*'0\.8'"),
+    (["-m", "rbp_resid.x"], 2, r"measure rbp_resid: expected persistence"),
+    (["-m", "relstring.0"], 2, r"measure relstring: expected .*integer above 0.*'0'"),
+    (["-R", "nonsense"], 2, r"option -R: expected a format, one of qrels.*'nonsense'"),
+    (["-T", "nonsense"], 2, r"option -T: expected trec_results, found 'nonsense'"),
+    (["-l", "x"], 1, r"option -l: expected an integer, found 'x'"),
+    (["-l", "1.5"], 1, r"option -l: expected an integer, found '1\.5'"),
+    (["-M", "ten"], 1, r"option -M: expected an integer.*'ten'"),
+    (["-M", "-1"], 1, r"option -M: expected an integer from 0, found '-1'"),
+    (["-N", ""], 1, r"option -N: expected an integer.*''"),
+    (["-D", "x.1"], 1, r"option -D: expected an integer, found 'x'"),
+    (["--digits", "few"], 1, r"option --digits: expected an integer.*'few'"),
+    (["--digits", "-1"], 1, r"option --digits: expected an integer from 0"),
+    (["--digits", "99999999999"], 1, r"option --digits: expected "),
+    (["--release", "8.1"], 1, r"expected a release, one of 10\.0, 9\.0\.8, found '8\.1'"),
+    (["-D", "0.3"], 7, r"expected topic '3' in both files, found it in neither"),
+    (["-R", "qrels_jg", "-m", "map"], 4, r"measure map: expected judgments in format qrels, found qrels_jg"),
+    (["-R", "prefs", "-m", "map"], 4, r"measure map: expected judgments in format qrels, found prefs"),
+    (["-R", "qrels_prefs", "-m", "map_avgjg"], 4, r"measure map_avgjg: expected .*qrels_jg, found qrels_prefs"),
+    (["-m", "map_avgjg"], 4, r"measure map_avgjg: expected judgments in format qrels_jg, found qrels"),
+    (["-m", "all_prefs"], 4, r"measure prefs_\w+: expected judgments in format .*prefs, found qrels"),]]
+
+
+@pytest.mark.parametrize("arguments, status, message",
+                         named([(ascii(" ".join(case[0])), *case) for case in ARGUMENT_ERRORS]))
+def test_error_in_the_arguments(tmp_path, arguments, status, message):
+    write(tmp_path, QRELS, RUN)
+    assert_error(run_main(arguments, tmp_path), status, message)
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_no_topic_in_common_is_no_error_where_missing_topics_are_evaluated(tmp_path, release):
+    write(tmp_path, QRELS, b"x Q0 a 1 1 t\n")
+    result = run_main(["-c", "-m", "num_q", "--release", release, *FILES], tmp_path)
+    if release == "10.0":
+        assert (result.status, printed(result.out)) == (0, {"all": {"num_q": "2"}})
+    else:
+        assert_error(result, 7, r"qrels\.txt has 2 topics")
+
+
+def test_duplicates_matter_only_in_topics_that_are_evaluated(tmp_path):
+    write(tmp_path, QRELS + b"3 0 a 1\n3 0 a 1\n", RUN + b"9 Q0 a 1 1 t\n9 Q0 a 1 1 t\n")
+    assert printed(score(tmp_path, "-m", "num_q"))["all"] == {"num_q": "2"}
+    assert_error(run_main(["-c", *FILES], tmp_path), 4, r"qrels\.txt:5: .*'a' of topic '3'.* line 4\b")
+    assert printed(score(tmp_path, "-c", "-m", "num_q", "--release", "9.0.8"))["all"] == {"num_q": "3"}
+
+
+def test_names_in_messages_are_printable_and_short(tmp_path):
+    write(tmp_path, QRELS, b"1 Q0 a\x1b[2J\r\xff " + b"x" * 10000)
+    result = run_main(FILES, tmp_path)
+    assert_error(result, 2, r"run\.txt:1: expected 6 fields .* found 5: ")
+    assert len(result.err) < 400 and result.err.rstrip("\n").isprintable()
+
+
+# ---- Warnings: one line a kind, with the first place and a count ----
+
+
+WARNINGS = [  # what, qrels, run, options, message
+    ("grade", b"1 0 a 1\n1 0 b 0.5\n2 0 a x\n", RUN, [],
+     r"qrels\.txt:2: expected an integer as grade, found '0\.5', read as 0 \(2 in all\)"),
+    ("one grade", b"1 0 a 1\n1 0 b 0\n2 0 a 1.7\n", RUN, [], r"qrels\.txt:3: .*'1\.7', read as 1$"),
+    ("score", QRELS, RUN.replace(b"2.0", b"abc") + b"2 Q0 b 2 1d3 tag\n", [],
+     r"run\.txt:1: expected a number as score, found 'abc', read as 0 \(2 in all\)"),
+    ("one score", QRELS, RUN + b"2 Q0 b 2 1_0 tag\n", [], r"run\.txt:4: .*'1_0', read as 1$"),
+    ("parameters", QRELS, RUN, ["-m", "map.3"], r"measure map: .*ignored.*'3'"),
+    ("parameters of a nickname", QRELS, RUN, ["-m", "set.3"], r"measure set: .*ignored.*'3'"),
+    ("surplus coefficient", QRELS, RUN, ["-m", "set_F.1,2"], r"measure set_F: ignored .*'2'"),
+    ("gain without a grade", QRELS, RUN, ["-m", "ndcg.x=2,1=3"], r"measure ndcg: ignored .*'x=2'"),
+    ("second parameters", QRELS, RUN, ["-m", "P.5", "-m", "P.10"], r"measure P: .*\b5\b.*'10' is ignored.*P\.5,10"),
+    ("missing topics", QRELS + b"3 0 a 1\n4 0 a 1\n", RUN, [], r"run\.txt: 2 of 4 topics in qrels\.txt .*'3'.*-c"),
+    ("utility", QRELS, RUN, ["-m", "utility.1,-1,0,2"], r"utility: .*-N"),
+    ("byte-order mark in the qrels", b"\xef\xbb\xbf" + QRELS, RUN, [], r"qrels\.txt:1: .*byte-order mark"),
+    ("byte-order mark in the run", QRELS, b"\xef\xbb\xbf" + RUN, [], r"run\.txt:1: .*byte-order mark"),
+]
+
+
+@pytest.mark.parametrize("qrels, run, options, message", named(WARNINGS))
+def test_warning(tmp_path, qrels, run, options, message):
+    write(tmp_path, qrels, run)
+    result = run_main([*options, *FILES], tmp_path)
+    assert result.status == 0 and b"all\t" in result.out
+    assert re.fullmatch(r"trec_eval_ref: warning: [^\n]+\n", result.err), result.err
+    assert re.search(message, result.err, re.MULTILINE), result.err
+    strict = run_main(["--strict", *options, *FILES], tmp_path)
+    assert_error(strict, 2, message)
+    assert "warning" not in strict.err
+
+
+@pytest.mark.parametrize("options", [
+    ["-m", "P.5", "-m", "P.5"], ["-m", "P.5", "-m", "official"], ["-m", "utility"],
+    ["-m", "utility.1,-1,0,2", "-N", "9"],
+    ["-m", "rbp.p=0.8,1=0.5"], ["-m", "all_trec"], ["-c"], ["-D", "0.1"], ["--strict"],
+], ids=" ".join)
+def test_no_warning(tmp_path, options):
+    write(tmp_path, QRELS, RUN)
+    assert run_main([*options, *FILES], tmp_path).err == ""
+
+
+def test_each_kind_of_warning_has_a_line(tmp_path):
+    write(tmp_path, b"\xef\xbb\xbf1 0 a 1.0\n1 0 b 0\n9 0 a 1\n", b"1 Q0 a 1 x t\n1 Q0 b 2 x t\n1 Q0 c 3 x t\n")
+    result = run_main(["-m", "map.1", "-m", "P.5", "-m", "P.7", *FILES], tmp_path)
+    lines = result.err.splitlines()
+    assert result.status == 0 and len(lines) == 6
+    for expected in ("byte-order mark", "grade", "score.*3 in all", "1 of 2 topics", "map", "'7' is ignored"):
+        assert sum(bool(re.search(expected, line)) for line in lines) == 1, expected
+    assert_error(run_main(["--strict", "-m", "map.1", *FILES], tmp_path), 2, "")
+
+
+def test_library_warns_with_the_same_words():
+    with pytest.warns(TrecEvalWarning, match=r"^qrels:2: .* found 'x', read as 0 \(2 in all\)$"):
+        read_qrels(["1 0 a 1", "1 0 b x", "1 0 c y"])
+    with pytest.warns(TrecEvalWarning, match=r"run:1: expected a number as score, found 'x'"):
+        read_run(["1 Q0 a 1 x t"])
+
+
+# ---- Library ----
+
+
+def test_readers_take_paths_files_and_lines(tmp_path):
+    expected_qrels = {"1": {"a": 1, "é": 0}, "2": {"a": -1}}
+    expected_run = {"1": {"é": 2.5, "a": -1.0}, "2": {"a": 1e-3}}
+    write(tmp_path, expected_qrels, expected_run)
+    for name, read, expected in (("qrels.txt", read_qrels, expected_qrels), ("run.txt", read_run, expected_run)):
+        path = tmp_path / name
+        assert read(path) == read(str(path)) == read(os.fsencode(str(path))) == expected
+        with open(str(path), encoding="utf-8") as text, open(str(path), "rb") as binary:
+            assert read(text) == read(binary) == expected
+        lines = path.read_text(encoding="utf-8").splitlines()
+        assert read(lines) == read(iter(lines)) == read([line + "\n" for line in lines]) == expected
+        assert read([line.encode() for line in lines]) == read(io.BytesIO(path.read_bytes())) == expected
+        assert read(io.StringIO("\n".join(lines))) == expected
+        assert all(type(key) is str for topic, documents in read(path).items() for key in (topic, *documents))
+
+
+def test_readers_raise_value_errors():
+    for read, line in ((read_qrels, "1 0 a"), (read_run, "1 Q0 a 1 1")):
+        with pytest.raises(TrecEvalError, match=":1: expected [46] fields") as caught:
+            read([line])
+        assert isinstance(caught.value, ValueError) and caught.value.status == 2
+    with pytest.raises(TrecEvalError, match="qrels:3: .*'a' of topic '1'.* line 1") as caught:
+        read_qrels(["1 0 a 1", "2 0 a 1", "1 0 a 0"])
+    assert caught.value.status == 4
+    with pytest.raises(TrecEvalError, match="run:3: .*'a' of topic '1'.* line 1"):
+        read_run(["1 Q0 a 1 1 t", "2 Q0 a 1 1 t", "1 Q0 a 1 1 t"])
+    with pytest.raises(TrecEvalError, match="release"):
+        read_qrels(["1 0 a 1"], release="8")
+    with pytest.raises(TrecEvalError, match="expected 4 fields"):
+        read_qrels(["# comment", "1 0 a 1"], release="9.0.8")
+
+
+@pytest.mark.parametrize("keywords, measures, message", [
+    ({}, ["mapp"], "did you mean map"), ({}, ["P.0"], "expected cutoffs"), ({"release": "8"}, ["map"], "release"),
+    ({"release": "9.0.8"}, ["rbp"], "unknown measure"),
+])
+def test_evaluate_raises_value_errors(keywords, measures, message):
+    with pytest.raises(TrecEvalError, match=message):
+        evaluate({"1": {"a": 1}}, {"1": {"a": 1.0}}, measures, **keywords)
+
+
+def test_evaluate_refuses_what_cannot_be_ranked():
+    for qrels, run in (({"1": {"a": 1}}, {"2": {"a": 1.0}}), ({}, {}), ({"1": {"a": 1}}, {"1": {"a": math.nan}})):
+        with pytest.raises(TrecEvalError):
+            evaluate(qrels, run)
+
+
+def test_evaluate_merges_parameters():
+    judgments, scores = ranked([2, 7], 12, 1)
+    values = evaluate({"1": judgments}, {"1": scores}, ["P.10", "map", "P.5", "P.5,7", "ndcg.1=3", "ndcg.1=5"]).summary
+    assert values == {"map": (1 / 2 + 2 / 7) / 3, "P_5": 0.2, "P_7": 2 / 7, "P_10": 0.2,
+                      "ndcg_1=3": values["ndcg_1=3"], "ndcg_1=5": values["ndcg_1=5"]}
+    assert [name for name in values if name.startswith("P_")] == ["P_5", "P_7", "P_10"]
+    assert math.isclose(values["ndcg_1=3"], values["ndcg_1=5"])
+
+
+def test_evaluate_takes_the_official_measures_by_default():
+    qrels, run = {"1": {"a": 1}}, {"1": {"a": 1}}
+    assert evaluate(qrels, run) == evaluate(qrels, run, ("official",)) == evaluate(qrels, run, "official")
+    assert evaluate(qrels, run).summary["map"] == 1.0
+    assert type(evaluate(qrels, run).topics) is type(evaluate(qrels, run).summary) is dict
+
+
+SETTINGS = [dict(release=release, relevance_level=level, complete=complete, judged_only=judged_only, depth=depth)
+            for release, level, complete, judged_only, depth in itertools.product(
+                RELEASES, (1, 2), (False, True), (False, True), (None, 5))]
+
+
+def test_evaluate_changes_nothing_and_keeps_nothing():
+    qrels, run = read_qrels(FIXTURES / "sampled" / "qrels.txt"), read_run(FIXTURES / "sampled" / "run.txt")
+    qrels["missing"] = {"a": 1}
+    measures = ["all_trec", "P.7"]
+    before = copy.deepcopy((qrels, run, measures, NICKNAMES, list(MEASURES)))
+    first = [evaluate(qrels, run, measures, **settings) for settings in SETTINGS]
+    assert (qrels, run, measures, NICKNAMES, list(MEASURES)) == before
+    assert [evaluate(qrels, run, measures, **settings) for settings in reversed(SETTINGS)] == first[::-1]
+    assert len({repr(values) for values in first}) == len(SETTINGS)
+
+
+def test_evaluate_in_threads():
+    qrels, run = read_qrels(FIXTURES / "sampled" / "qrels.txt"), read_run(FIXTURES / "sampled" / "run.txt")
+    expected = [evaluate(qrels, run, ["all_trec"], **settings) for settings in SETTINGS]
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        found = pool.map(lambda settings: evaluate(qrels, run, ["all_trec"], **settings), SETTINGS * 2)
+        assert list(found) == expected * 2
+
+
+def test_a_measure_of_one_topic():
+    topic = judge({"a": 1, "b": 0, "c": 2, "d": -1}, {"a": 1.0, "b": 2.0, "d": 3.0, "x": 4.0}, relevance_level=1)
+    assert topic.num_ret == 4 and topic.num_rel == 2 and topic.relevant_ranks == [4]
+    assert MEASURES["map"].function(topic) == trec_eval_ref.average_precision(topic) == 1 / 4 / 2
+    assert trec_eval_ref.precision(topic, 5) == 1 / 5
+    assert trec_eval_ref.relevance_string(topic, 10) == "-.01"
+    assert judge({"a": 1}, {"a": 1.0, "b": 2.0}, judged_only=True).relevant_ranks == [1]
+    assert judge({"a": 1}, {"a": 1.0, "b": 2.0}, depth=1).relevant_ranks == []
+    assert judge({"a": 1}, {"a": 1.0, "b": 1.0 + 1e-9}, release="9.0.8").relevant_ranks == [2]
+
+
+def test_nicknames_name_measures():
+    assert {"official", "set", "all_trec"} <= set(NICKNAMES)
+    for members in NICKNAMES.values():
+        assert set(members) <= set(MEASURES) and len(set(members)) == len(members)
+
+
+# ---- Runs and qrels that are not grouped by topic ----
+
+
+def scattered(lines, fixed, seed):
+    """The lines in another order, but for those whose places are fixed."""
+    moving = [i for i in range(len(lines)) if i not in fixed]
+    result = list(lines)
+    for i, j in zip(moving, random.Random(seed).sample(moving, len(moving))):
+        result[i] = lines[j]
+    return result
+
+
+def one_line_comes_back_late(lines, fixed, seed):
+    """The first line moved almost to the end: a single topic that comes back there."""
+    moving = [i for i in range(len(lines)) if i not in fixed]
+    result = list(lines)
+    for i, j in zip(moving, moving[1:] + moving[:1]):
+        result[i] = lines[j]
+    return result
+
+
+DAMAGES = {  # changes to some lines of a run, by line number
+    "nothing": {},
+    "warnings": {3: b"t01 Q0 d2 3 abc tag", 704: b"t17 Q0 d703 704 1d3 tag", 705: b"t17 Q0 d704 705 x tag"},
+    "duplicate": {411: b"t10 Q0 same 1 1 tag", 431: b"t10 Q0 same 1 1 tag"},
+    "two duplicates": {431: b"t10 Q0 d 1 1 tag", 435: b"t10 Q0 d 1 1 tag",
+                       1000: b"t24 Q0 d 1 1 tag", 1001: b"t24 Q0 d 1 1 tag"},
+    "too few fields": {1000: b"t24 Q0 d 1"},
+    "NaN": {900: b"t22 Q0 d 1 nan tag"},
+    "NUL": {901: b"t22 Q0 \0 1 1 tag"},
+    "blank lines and comments": {5: b"", 6: b"# comment", 890: b"  # comment", 1199: b""},
+}
+
+
+@pytest.mark.parametrize("order", [scattered, one_line_comes_back_late])
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_run_that_is_not_grouped_by_topic(tmp_path, damage, order):
+    lines = [b"t%02d Q0 d%d %d %d.5 tag" % (i // 40, i, i, i * 7919 % 100) for i in range(1200)]
+    for number, line in DAMAGES[damage].items():
+        lines[number - 1] = line
+    lines[-1] = b"t29 Q0 d1199 1 1 last"
+    fixed = {number - 1 for number in DAMAGES[damage]} | {len(lines) - 1}
+    qrels = "".join("t%02d 0 d%d %d\n" % (i // 40, i, i % 3) for i in range(0, 1160, 3))  # not of the last topic
+    write(tmp_path, qrels, b"\n".join(lines))
+    command = ["-q", "-m", "all_trec", *FILES]
+    expected = run_main(command, tmp_path)
+    assert expected.status == {"duplicate": 4, "two duplicates": 4, "too few fields": 2, "NaN": 2,
+                               "NUL": 2}.get(damage, 0)
+    places = {"warnings": ["3"], "duplicate": ["431"], "two duplicates": ["435"], "too few fields": ["1000"],
+              "NaN": ["900"], "NUL": ["901"]}
+    assert re.findall(r"run\.txt:([0-9]+):", expected.err) == places.get(damage, [])
+    assert ("3 in all" in expected.err) == (damage == "warnings")
+    assert (b"\nrunid                 \tall\tlast\n" in expected.out) == (expected.status == 0)
+    content = b"\n".join(order(lines, fixed, damage))
+    assert sorted(content.split(b"\n")) == sorted(lines) and content != b"\n".join(lines)
+    write(tmp_path, qrels, content)
+    assert run_main(command, tmp_path) == expected
+    (tmp_path / "run.txt").write_bytes(gzip.compress(content))
+    assert run_main(command, tmp_path) == expected
+    result = run_main(command[:-1] + ["-"], tmp_path, stdin=content)
+    assert result == expected._replace(err=expected.err.replace("run.txt", "standard input"))
+
+
+def test_qrels_that_are_not_grouped_by_topic(tmp_path):
+    for name in ("qrels.txt", "run.txt"):
+        lines = (ALL_TREC.directory / name).read_bytes().splitlines()
+        (tmp_path / name).write_bytes(b"\n".join(scattered(lines[:-1], set(), name) + lines[-1:]))
+    assert run_main(ALL_TREC.arguments, tmp_path) == Result(0, ALL_TREC.expected, "")
+
+
+# ---- Judgments by several people, and preferences ----
+
+
+PREFS = trec_eval_ref.NICKNAMES["all_prefs"][2:]
+
+
+class SlowPreferences:
+    """The prefs measures from their definitions, with preferences as sets of pairs of positions."""
+
+    def __init__(self, preferences, scores, depth=None):
+        ranking = sorted(scores, key=lambda docno: (-scores[docno], docno.encode()))[:depth]
+        named = {docno for group in preferences.values() for subgroup in group.values() for docno, _ in subgroup}
+        docnos = [docno for docno in ranking if docno in named]
+        self.n = len(docnos)
+        docnos += sorted(named - set(docnos), key=str.encode)
+        position = {docno: i for i, docno in enumerate(docnos)}
+        self.groups = []
+        for name in sorted(preferences, key=str.encode):
+            subgroups = [[(position[docno], level) for docno, level in subgroup]
+                         for subgroup in preferences[name].values()]
+            stated = {(a, b) for subgroup in subgroups for a, high in subgroup for b, low in subgroup
+                      if high > low and a != b}
+            self.groups.append((subgroups, self.closure(stated)))
+
+    @staticmethod
+    def closure(pairs):
+        while True:
+            longer = pairs | {(a, d) for a, b in pairs for c, d in pairs if b == c}
+            if longer == pairs:
+                return pairs
+            pairs = longer
+
+    def retrieved(self, pair):
+        return sum(document < self.n for document in pair)
+
+    def is_fulfilled(self, pair):
+        return pair[0] < pair[1] and pair[0] < self.n
+
+    def is_contradictory(self):
+        return any(a == b for _, pairs in self.groups for a, b in pairs)
+
+    def scope(self, pairs, scope):
+        return [pair for pair in pairs if self.retrieved(pair) >= {"": 0, "_imp": 1, "_ret": 2}[scope]]
+
+    def num_prefs_poss(self):
+        return sum(len(pairs) for _, pairs in self.groups)
+
+    def num_prefs_ful(self, scope=""):
+        return sum(self.is_fulfilled(pair) for _, pairs in self.groups for pair in self.scope(pairs, scope))
+
+    def num_prefs_ful_ret(self):
+        return self.num_prefs_ful("_ret")
+
+    def simp(self, scope=""):
+        possible = sum(len(self.scope(pairs, scope)) for _, pairs in self.groups)
+        return self.num_prefs_ful(scope) / possible if possible else 0.0
+
+    def avgjg(self, scope=""):
+        mean = 0.0
+        for _, pairs in self.groups:
+            pairs = self.scope(pairs, scope)
+            mean += sum(map(self.is_fulfilled, pairs)) / len(pairs) if pairs else 0.0
+        return mean / len(self.groups)
+
+    def pair(self, scope=""):
+        pairs = {tuple(sorted(pair)) for _, pairs in self.groups for pair in self.scope(pairs, scope)}
+        mean = 0.0
+        for i, j in sorted(pairs, key=lambda pair: (-self.retrieved(pair), pair)):
+            forward, backward = (sum(pair in pairs for _, pairs in self.groups) for pair in ((i, j), (j, i)))
+            mean += forward / (forward + backward) if i < self.n else 0.0
+        return mean / len(pairs) if pairs else 0.0
+
+    def avgjg_Rnonrel(self, scope=""):
+        fractions = [self.balanced(*group, scope) for group in self.groups]
+        if not all(p for _, p in fractions):
+            return 0.0
+        mean = 0.0
+        for f, p in fractions:
+            mean += f / p
+        return mean / len(fractions)
+
+    def balanced(self, subgroups, pairs, scope):
+        everything = [member for subgroup in subgroups for member in subgroup]
+        rel = {document for document, level in everything if level > 0}
+        rel_ret = {document for document in rel if document < self.n}
+        members = [(document, level) for document, level in everything if document < self.n or not scope]
+        relevant = {document for document, level in members if level > 0}
+        nonrelevant = sorted({document for document, level in members if level <= 0})
+        y, x = len(relevant), len(nonrelevant)
+        if y >= x:
+            pairs = self.scope(pairs, scope)
+            return (sum(map(self.is_fulfilled, pairs)) + len(rel_ret) * (y - x), len(pairs) + len(rel) * (y - x))
+        if len(subgroups) == 1:
+            lowest = min(level for _, level in everything)
+            kept = sorted(document for document, level in members if level == lowest)[:y]
+            counted = [(a, b) for a, high in members for b, low in members if high > low > lowest]
+            counted += [(document, k) for document, _ in members for k in kept]
+        else:
+            count = len(rel) if scope else y
+            left_out = [document for document in nonrelevant
+                        if count < x and document >= nonrelevant[count]]
+            counted = [pair for pair in self.scope(pairs, scope) if not set(pair) & set(left_out)]
+        return sum(map(self.is_fulfilled, counted)), len(counted)
+
+    def value(self, measure):
+        name = measure[len("prefs_"):]
+        if name.startswith("num"):
+            return getattr(self, name)()
+        for scope in ("_ret", "_imp"):
+            if name.endswith(scope):
+                return getattr(self, name[:-4])(scope)
+        return getattr(self, name)()
+
+
+def random_preferences(rng):
+    """Preferences of 1 to 4 groups and scores; some of several subgroups contradict themselves."""
+    docnos = list("abcdefgh")[:rng.randint(1, 8)]
+    top = rng.choice([1, 1, 2, 4])
+    preferences = {}
+    for group in range(rng.randint(1, 4)):
+        pool = rng.sample(docnos, rng.randint(1, len(docnos)))
+        zeros = set(rng.sample(pool, rng.randint(0, len(pool)))) if rng.random() < 0.8 else set()
+        lowest = rng.choice([0, 0, 0, -1, -2])
+        levels = {docno: rng.randint(lowest, 0) if docno in zeros else rng.randint(1, top) for docno in pool}
+        subgroups = {}
+        several = rng.choice([1, 1, 2, 3])
+        for subgroup in range(several):
+            members = pool if several == 1 else rng.sample(pool, rng.randint(1, len(pool)))
+            subgroups["s%d" % subgroup] = [
+                (docno, float(rng.randint(1, top) if levels[docno] > 0 and several > 1 and rng.random() < 0.1
+                              else levels[docno])) for docno in members]
+        if several > 1 and rng.random() < 0.1:
+            subgroups["s0"].append(rng.choice(subgroups["s0"]))  # no error here
+        preferences["g%d" % group] = subgroups
+    retrieved = rng.sample(docnos + list("uvwxyz"), rng.randint(1, len(docnos) + 6))
+    scores = {docno: float(rng.randint(0, 6)) for docno in retrieved}
+    return preferences, scores, rng.choice([None, None, None, 0, 1, 3, 5])
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_prefs_agree_with_their_definitions(seed):
+    rng = random.Random(seed)
+    for _ in range(100):
+        preferences, scores, depth = random_preferences(rng)
+        slow = SlowPreferences(preferences, scores, depth)
+        if slow.is_contradictory():
+            with pytest.raises(TrecEvalError, match="contradict"):
+                judge_prefs(preferences, scores, depth=depth)
+            continue
+        topic = judge_prefs(preferences, scores, depth=depth)
+        values = {name: MEASURES[name].function(topic) for name in PREFS}
+        assert values == {name: slow.value(name) for name in PREFS}, (preferences, scores, depth)
+
+
+def test_prefs_terms_add_up():
+    rng = random.Random(0)
+    for _ in range(50):
+        preferences, scores, depth = random_preferences(rng)
+        try:
+            topic = judge_prefs(preferences, scores, depth=depth)
+        except TrecEvalError:
+            continue
+        for name in PREFS:
+            value = MEASURES[name].function(topic)
+            assert len(value.ranks) == len(value.terms)
+            total = 0.0
+            for term in value.terms:
+                total += term
+            assert value == (float(total) / value.working[2] if value.working and value.working[2] else total)
+
+
+@pytest.mark.parametrize("ranking, groups, expected", [
+    # a > b, a > c, b > c; the ranking c a: a > b and b > c are implied, the first of them is fulfilled
+    ("ca", ["a2 b1 c0"], {"prefs_num_prefs_poss": 3, "prefs_num_prefs_ful": 1, "prefs_num_prefs_ful_ret": 0,
+                          "prefs_simp": 1 / 3, "prefs_simp_ret": 0, "prefs_simp_imp": 1 / 3}),
+    # the same by transitivity
+    ("ca", ["a2 b1 | b2 c1"], {"prefs_num_prefs_poss": 3, "prefs_num_prefs_ful": 1, "prefs_num_prefs_ful_ret": 0}),
+    # two preferences of which neither document is retrieved
+    ("x", ["a1 b0", "c1 d0"], {"prefs_num_prefs_poss": 2, "prefs_simp": 0, "prefs_pair": 0, "prefs_simp_imp": 0}),
+    # groups that contradict each other: a before b is 2 of 3
+    ("ab", ["a1 b0", "a1 b0", "b1 a0"], {"prefs_pair": 2 / 3, "prefs_simp": 2 / 3, "prefs_avgjg": 2 / 3}),
+    # a group without preferences counts in the mean of avgjg
+    ("ab", ["a1 b0", "c1 d1"], {"prefs_avgjg": 0.5, "prefs_pair": 1, "prefs_simp": 1}),
+    # Rnonrel, one subgroup: a, b and c against the kept b, of which a > b is fulfilled
+    ("abc", ["a1 b0 c0"], {"prefs_avgjg_Rnonrel": 1 / 3}),
+    # Rnonrel, several: c is left out
+    ("abc", ["a1 b0 | a1 c0"], {"prefs_avgjg_Rnonrel": 1, "prefs_avgjg": 1}),
+    # Rnonrel_ret: 2 * 2 of 3 * 2, R where one expects Y
+    ("ab", ["a1 b1 c1"], {"prefs_avgjg_Rnonrel": 6 / 9, "prefs_avgjg_Rnonrel_ret": 4 / 6}),
+    # nothing to count in one of the groups
+    ("ab", ["a1 b0", "c0"], {"prefs_avgjg_Rnonrel": 0, "prefs_avgjg_Rnonrel_ret": 0, "prefs_avgjg": 0.5}),
+    # negative levels are nonrelevant, below level 0, and the last class of one subgroup: d is kept, and a, b, c,
+    # d against it besides a > b, c
+    ("abcd", ["a1 b0 c0 d-1"], {"prefs_num_prefs_poss": 5, "prefs_num_prefs_ful": 5,
+                                "prefs_avgjg_Rnonrel": 5 / 6}),
+])
+def test_prefs_by_hand(ranking, groups, expected):
+    topic = example_preferences(ranking, *groups)
+    assert {name: MEASURES[name].function(topic) for name in expected} == expected
+
+
+def test_prefs_break_ties_by_ascending_docno():
+    preferences = {"1": {"g": {"s": [("a", 1), ("b", 0)]}}}
+    assert evaluate(preferences, {"1": {"b": 1.0, "a": 1.0}}, ["prefs_simp"], rel_format="prefs").summary == {
+        "prefs_simp": 1.0}
+
+
+def test_prefs_levels_have_the_precision_of_the_release():
+    preferences = {"1": {"g": {"s": [("a", 1.00000001), ("b", 1.0)]}}}
+    run = {"1": {"a": 2.0, "b": 1.0}}
+    for release, expected in (("10.0", 1), ("9.0.8", 0)):
+        assert evaluate(preferences, run, "prefs_num_prefs_poss", rel_format="prefs", release=release).summary == {
+            "prefs_num_prefs_poss": expected}
+
+
+def test_prefs_ignore_judged_only_and_count_missing_topics():
+    preferences = {topic: {"g": {"s": [("a", 1), ("b", 0)]}} for topic in "12"}
+    run = {"1": {"x": 2.0, "a": 1.0}}
+    evaluation = evaluate(preferences, run, "all_prefs", rel_format="prefs", judged_only=True, complete=True)
+    assert evaluation.topics["1"]["prefs_simp"] == 1.0
+    assert evaluation.topics["2"]["prefs_num_prefs_poss"] == 1
+    assert evaluation.summary["prefs_simp"] == 0.5
+
+
+def test_several_hundred_documents_need_no_recursion_or_narrow_integers():
+    docnos = ["d%03d" % i for i in range(300)]
+    chain = {"s%03d" % i: [(docnos[i], 2.0), (docnos[i + 1], 1.0)] for i in range(299)}
+    topic = judge_prefs({"g": chain, "h": {"s": [(docno, 1.0) for docno in docnos]}},
+                        {docno: -float(i) for i, docno in enumerate(docnos)})
+    assert topic.counts.possible == topic.counts.ful_ret == 300 * 299 // 2
+    assert MEASURES["prefs_avgjg"].function(topic) == 0.5
+
+
+QRELS_JG = ["1 ann a 1", "1 ann b 0", "1 bob a 0", "1 bob b 2", "1 bob c -1"]
+
+
+def test_qrels_jg_is_the_mean_over_the_groups():
+    groups = read_qrels_jg(QRELS_JG)
+    assert groups == {"1": {"ann": {"a": 1, "b": 0}, "bob": {"a": 0, "b": 2, "c": -1}}}
+    scores = {"a": 3.0, "c": 2.0, "b": 1.0}
+    for options in ({}, {"relevance_level": 2}, {"depth": 2}, {"judged_only": True}):
+        rankings = [judge(groups["1"][name], scores, **options) for name in ("ann", "bob")]
+        values = evaluate(groups, {"1": scores}, ["map_avgjg", "P_avgjg.1,3", "Rprec_mult_avgjg.1.0"],
+                          rel_format="qrels_jg", **options).summary
+        assert values == {
+            "map_avgjg": sum(map(trec_eval_ref.average_precision, rankings)) / 2,
+            "P_avgjg_1": sum(precision(ranking, 1) for ranking in rankings) / 2,
+            "P_avgjg_3": sum(precision(ranking, 3) for ranking in rankings) / 2,
+            "Rprec_mult_avgjg_1.00": sum(multiple_r_precision(ranking, 1.0) for ranking in rankings) / 2}
+
+
+def test_qrels_prefs_takes_grades_for_levels():
+    as_prefs = {"1": {"ann": {"": [("a", 1), ("b", 0)]}, "bob": {"": [("a", 0), ("b", 2), ("c", -1)]}}}
+    run = {"1": {"a": 3.0, "c": 2.0, "b": 1.0}}
+    assert (evaluate(read_qrels_jg(QRELS_JG), run, "all_prefs", rel_format="qrels_prefs")
+            == evaluate(as_prefs, run, "all_prefs", rel_format="prefs"))
+
+
+def test_formats_from_files():
+    run = ["1 Q0 a 1 2.0 t", "1 Q0 b 2 1.0 t"]
+    assert evaluate_files(QRELS_JG, run, "P_avgjg.1", rel_format="qrels_jg").summary == {"P_avgjg_1": 0.5}
+    assert evaluate_files(QRELS_JG, run, "prefs_num_prefs_ful", rel_format="qrels_prefs").summary == {
+        "prefs_num_prefs_ful": 3}  # ann: a > b; bob, implied: b > c and a > c
+    assert evaluate_files(["1 g s a 2.5", "1 g s b 2"], run, "prefs_simp", rel_format="prefs").summary == {
+        "prefs_simp": 1.0}
+
+
+FORMAT_ERRORS = {
+    "duplicate in a group": (
+        "qrels_jg", ["2 u a 1", "1 u a 1", "1 v a 0", "1 u a 0"], 4,
+        "qrels:4: expected each document of a group once, found 'a' of topic '1', group 'u' again, first on line 2"),
+    "duplicate grade": (
+        "qrels_prefs", ["1 u a 1", "1 u a 0"], 4,
+        "qrels:2: expected each document of a group once, found 'a' of topic '1', group 'u' again, first on line 1"),
+    "two levels": (
+        "prefs", ["1 g s a 2", "1 g s b 1", "1 g s a 1"], 4,
+        "qrels:3: expected each document of a group that has one subgroup once, found 'a' again, topic '1', "
+        "group 'g', first on line 1"),
+    "same level twice": (
+        "prefs", ["1 g s a 2", "1 g s a 2"], 4,
+        "qrels:2: expected each document of a group that has one subgroup once, found 'a' again, topic '1', "
+        "group 'g', first on line 1"),
+    "relevant and not": (
+        "prefs", ["1 g s a 0", "2 g s a 1", "1 g s b 1", "1 g t a 2"], 4,
+        "qrels:4: expected either level 0 or levels above 0 for a document of a group, found 0 and 2 for 'a', "
+        "topic '1', group 'g', first on line 1"),
+    "contradiction": (
+        "prefs", ["1 g s a 2", "1 g s b 1", "1 g t b 2", "1 g t c 1", "1 g u c 2", "1 g u a 1"], 4,
+        "topic '1': group 'g': expected preferences that do not contradict each other, found 'a' preferred to 'b', "
+        "and 'b' to 'a'"),
+    "two levels in one of several subgroups": (
+        "prefs", ["1 g s a 3", "1 g s a 1", "1 g s b 2", "1 g t c 1"], 4,
+        "topic '1': group 'g': expected preferences that do not contradict each other, found 'a' preferred to 'b', "
+        "and 'b' to 'a'"),
+    "four fields": (
+        "prefs", ["1 g s a 2", "1 g s 2"], 2,
+        "qrels:2: expected 5 fields (topic group subgroup docno level), found 4: '1 g s 2'"),
+    "six fields": (
+        "prefs", ["1 g s a 2 x"], 2,
+        "qrels:1: expected 5 fields (topic group subgroup docno level), found 6: '1 g s a 2 x'"),
+    "five fields": (
+        "qrels_jg", ["1 g s a 2"], 2,
+        "qrels:1: expected 4 fields (topic group docno grade), found 5: '1 g s a 2'"),
+    "no lines": (
+        "prefs", [""], 2,
+        "qrels: expected lines of preferences (topic group subgroup docno level), found none"),
+    "NaN": (
+        "prefs", ["1 g s a nan"], 2,
+        "qrels:1: expected a number as level, found 'nan', by which nothing can be ranked"),
+}
+
+
+@pytest.mark.parametrize("name", FORMAT_ERRORS)
+def test_format_errors(name, tmp_path, monkeypatch, capsysbinary):
+    rel_format, lines, status, message = FORMAT_ERRORS[name]
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "qrels").write_text("\n".join(lines) + "\n")
+    (tmp_path / "run").write_text("1 Q0 a 1 1.0 t\n")
+    assert main(["-R", rel_format, "-m", "num_q", "qrels", "run"]) == status
+    assert capsysbinary.readouterr() == (b"", ("trec_eval_ref: %s\n" % message).encode())
+
+
+@pytest.mark.parametrize("rel_format, lines", [
+    ("prefs", ["1 g s a 1", "2 g s a 1", "2 g s a 1"]),                 # in a topic that is not evaluated
+    ("qrels_jg", ["1 g a 1", "2 g a 1", "2 g a 1"]),
+    ("prefs", ["1 g s a 2", "1 g s b 1", "1 h s b 2", "1 h s a 1"]),    # groups may contradict each other
+    ("prefs", ["1 g s a 3", "1 g s a 2", "1 g s b 1", "1 g t c 1"]),    # two levels above 0, several subgroups
+    ("prefs", ["1 g s a 0", "1 g s b 1", "1 h s a 1"]),                 # 0 in one group, above 0 in another
+    ("prefs", ["1 g s a 0", "1 g s b -1", "1 g t a -1"]),               # nonrelevant either way
+])
+def test_what_is_no_error(rel_format, lines):
+    run = ["1 Q0 a 1 1.0 t"]
+    with pytest.warns(TrecEvalWarning) if any(line[0] == "2" for line in lines) else _no_warning():
+        assert evaluate_files(lines, run, ["num_q"], rel_format=rel_format).summary == {"num_q": 1}
+
+
+def _no_warning():
+    import contextlib
+    return contextlib.nullcontext()
+
+
+def test_errors_of_dicts_name_documents():
+    run = {"1": {"a": 1.0}}
+    for preferences, message in (
+            ({"g": {"s": [("a", 1), ("a", 1)]}}, "that has one subgroup once, found 'a' again"),
+            ({"g": {"s": [("a", 0)], "t": [("a", 1.5)]}}, "found 0 and 1.5 for 'a'"),
+            ({"g": {"s": [("a", 2), ("b", 1)], "t": [("b", 2), ("a", 1)]}}, "found 'a' preferred to 'b'"),
+            ({"g": {"s": [("a", float("nan"))]}}, "expected numbers as levels, found NaN"),
+            ({"g": {"s": [("a", "high")]}}, "expected numbers as levels")):
+        with pytest.raises(TrecEvalError, match="topic '1': group 'g': .*" + message) as error:
+            evaluate({"1": preferences}, run, "prefs", rel_format="prefs")
+        assert error.value.status == 4
+
+
+def test_readers_raise_with_lines():
+    with pytest.raises(TrecEvalError, match="qrels:2: .*first on line 1"):
+        read_qrels_jg(["1 g a 1", "1 g a 1"])
+    with pytest.raises(TrecEvalError, match="prefs:2: .*first on line 1"):
+        read_prefs(["1 g s a 1", "1 g s a 1"])
+    with pytest.warns(TrecEvalWarning, match="prefs:1: expected a number as level, found '2x', read as 2"):
+        assert read_prefs(["1 g s a 2x"]) == {"1": {"g": {"s": [("a", 2.0)]}}}
+
+
+def test_comments_are_those_of_the_release():
+    assert read_prefs(["# levels by ann", "1 g s a 1"]) == {"1": {"g": {"s": [("a", 1.0)]}}}
+    with pytest.raises(TrecEvalError, match="prefs:1"):
+        read_prefs(["# levels by ann", "1 g s a 1"], release="9.0.8")
+
+
+@pytest.mark.parametrize("rel_format, name, expected", [
+    ("prefs", "map", "qrels"), ("qrels_prefs", "map_avgjg", "qrels_jg"),
+    ("qrels", "prefs_simp", "prefs or qrels_prefs"), ("qrels_jg", "all_prefs", "prefs or qrels_prefs")])
+def test_measures_go_with_formats(rel_format, name, expected):
+    message = "expected judgments in format %s, found %s" % (expected, rel_format)
+    with pytest.raises(TrecEvalError, match=message) as error:
+        evaluate({"1": {}}, {"1": {"a": 1.0}}, [name], rel_format=rel_format)
+    assert error.value.status == 4
+
+
+# ---- The interface of pytrec_eval ----
+
+
+PYTREC_EVAL_SPELLINGS = (
+    "official", "set", "all_trec", "map", "ndcg", "gm_map", "gm_bpref", "bpref", "recip_rank", "num_q",
+    "num_ret", "num_rel", "num_rel_ret", "infAP", "binG", "G", "Rndcg", "ndcg_rel", "Rprec",
+    "relstring", "utility", "num_nonrel_judged_ret", "P", "P.5", "P_5", "P.10,3", "P_1,20,5", "recall",
+    "recall.5", "recall_7", "recall_1000", "ndcg_cut", "ndcg_cut.1,4", "ndcg_cut_20,4", "ndcg_cut_3",
+    "map_cut", "map_cut.3", "map_cut_1,3,5,10,100,1000", "relative_P", "relative_P_4", "success",
+    "success_1,3", "success.2", "iprec_at_recall", "iprec_at_recall_0.10", "iprec_at_recall.0.25,0.5",
+    "11pt_avg", "11pt_avg.0.1,0.5", "11pt_avg_0.25,0.75,1.0", "Rprec_mult", "Rprec_mult_1.00",
+    "Rprec_mult.0.5,1.5", "set_F", "set_F.0.5", "set_F_2", "set_F_10", "set_P", "set_recall", "set_map",
+    "set_relative_P", "relstring.5")
+
+
+def pytrec_eval_case(rng):
+    """Random arguments for pytrec_eval: ties, scores that differ beyond 32 bits, missing and empty topics.
+
+    It does not survive a run whose first topic is empty, and takes leftover
+    numbers for a topic whose judgments are all negative, so there are none.
+    """
+    initials = ["a", "b", "A", "Z", "_", "~", "\u00e9", "\U0001f600", "d"]
+    docnos = sorted({rng.choice(initials) + str(rng.randint(0, 60)) for _ in range(70)})
+    topics = rng.sample(["1", "2", "9", "10", "t", "T", "\u00fc"], rng.randint(1, 3))
+    qrels, run = {}, {}
+    for topic in topics:
+        highest = rng.choice([1, 2, 4, 12])
+        judged = rng.sample(docnos, rng.randint(1, 30))
+        qrels[topic] = {docno: rng.choice([0, 0, rng.randint(-1, highest), rng.randint(0, highest)])
+                        for docno in judged}
+        qrels[topic][judged[0]] = rng.randint(0, highest)
+        scores = rng.choice([
+            lambda: rng.random(), lambda: round(rng.random(), 1), lambda: 0.5 + 1e-9 * rng.randint(0, 9),
+            lambda: rng.randint(-3, 3), lambda: 10.0 ** rng.randint(-50, 50), lambda: True,
+            lambda: rng.choice([16777216, 16777217, 16777218, 1e39, math.inf])])
+        run[topic] = {docno: scores() for docno in rng.sample(docnos, rng.randint(1, 45))}
+    if rng.random() < 0.3:
+        qrels["not in the run"] = {"a1": 1}
+        qrels["not judged"] = {}
+        run["not judged"] = run["not in the qrels"] = {"a1": 1.0}
+    if rng.random() < 0.3:
+        qrels["empty"] = {"a1": 1, "b1": 0}
+        run["empty"] = {}
+    measures = rng.sample(PYTREC_EVAL_SPELLINGS, rng.choice([0, 1, 2, 3, 6]))
+    return {"qrels": qrels, "run": run, "measures": measures, "relevance_level": rng.choice([1, 1, 2]),
+            "judged_only": rng.random() < 0.3}
+
+
+def evaluated_by(module, case):
+    """What a module with pytrec_eval's interface makes of a case."""
+    evaluator = module.RelevanceEvaluator(
+        case["qrels"], case["measures"], relevance_level=case["relevance_level"],
+        judged_docs_only_flag=case["judged_only"])
+    return evaluator.evaluate(case["run"])
+
+
+def without_nonsense(values):
+    """The values of pytrec_eval, 0 for its NaN (empty rankings) and what it never sets (runid, relstring)."""
+    return {topic: {name: 0.0 if name in ("runid", "relstring") or math.isnan(value) else value
+                    for name, value in of_topic.items()} for topic, of_topic in values.items()}
+
+
+def recorded_pytrec_eval_cases():
+    """What pytrec_eval returned, in a line each, after a first line with its version."""
+    with gzip.open(FIXTURES / "pytrec_eval.jsonl.gz", "rt", encoding="utf-8") as file:
+        return [json.loads(line) for line in itertools.islice(file, 1, None)]
+
+
+@pytest.mark.filterwarnings("ignore::trec_eval_ref.TrecEvalWarning")
+def test_recorded_results_of_pytrec_eval():
+    cases = recorded_pytrec_eval_cases()
+    assert len(cases) >= 300
+    assert set(PYTREC_EVAL_SPELLINGS) == {measure for case in cases for measure in case["measures"]}
+    for case in cases:
+        assert evaluated_by(trec_eval_ref, case) == without_nonsense(case["values"]), case
+
+
+@pytest.mark.filterwarnings("ignore::trec_eval_ref.TrecEvalWarning")
+def test_side_by_side_with_pytrec_eval():
+    pytrec_eval = pytest.importorskip("pytrec_eval")
+    seed = random.randrange(10 ** 9)
+    rng = random.Random(seed)
+    for number in range(300):
+        case = pytrec_eval_case(rng)
+        expected = without_nonsense(evaluated_by(pytrec_eval, case))
+        assert evaluated_by(trec_eval_ref, case) == expected, (seed, number)
+    assert trec_eval_ref.supported_measures == pytrec_eval.supported_measures
+    for nickname in ("official", "set", "all_trec"):
+        assert trec_eval_ref.supported_nicknames[nickname] == pytrec_eval.supported_nicknames[nickname]
+    for length in [*range(1, 40), 100, 127, 128, 129, 137, 1000, 3001]:
+        values = [rng.random() * 10 ** rng.randint(-3, 3) for _ in range(length)]
+        for name in ("map", "num_ret", "P_5", "ndcg_cut_10"):
+            assert (trec_eval_ref.compute_aggregated_measure(name, values)
+                    == pytrec_eval.compute_aggregated_measure(name, values)), (seed, name, length)
+        logarithms = [-value / 1000 for value in values]  # numpy's exp is not that of C on every processor
+        assert math.isclose(trec_eval_ref.compute_aggregated_measure("gm_map", logarithms),
+                            pytrec_eval.compute_aggregated_measure("gm_map", logarithms), rel_tol=1e-15)
+
+
+def evaluated(measures, qrels=None, run=None, **keywords):
+    qrels = {"1": {"a": 1, "b": 0, "c": 2}, "2": {"a": 1}} if qrels is None else qrels
+    run = {"1": {"a": 1.0, "b": 2.0, "d": 0.5}, "2": {"a": 1.0}} if run is None else run
+    return trec_eval_ref.RelevanceEvaluator(qrels, measures, **keywords).evaluate(run)
+
+
+def test_program_written_for_pytrec_eval():
+    lines = ["q1 0 d1 0", "q1 0 d2 1", "q1 0 d3 0", "q2 0 d2 1", "q2 0 d3 1"]
+    results = ["q1 Q0 d1 0 1.0 t", "q1 Q0 d2 1 0.0 t", "q1 Q0 d3 2 1.5 t",
+               "q2 Q0 d1 0 1.5 t", "q2 Q0 d2 1 0.2 t", "q2 Q0 d3 2 0.5 t"]
+    qrel = trec_eval_ref.parse_qrel(io.StringIO("\n".join(lines) + "\n"))
+    run = trec_eval_ref.parse_run(io.StringIO("\n".join(results) + "\n"))
+    assert "map" in trec_eval_ref.supported_measures and "__version__" in vars(trec_eval_ref)
+    values = trec_eval_ref.RelevanceEvaluator(qrel, {"map", "ndcg"}).evaluate(run)
+    assert values == {"q1": {"map": 0.3333333333333333, "ndcg": 0.5},
+                      "q2": {"map": 0.5833333333333333, "ndcg": 0.6934264036172708}}
+    means = {name: trec_eval_ref.compute_aggregated_measure(
+        name, [of_topic[name] for of_topic in values.values()]) for name in ("map", "ndcg")}
+    assert means == {"map": 0.45833333333333326, "ndcg": 0.5967132018086354}
+
+
+@pytest.mark.parametrize("measures, names", [
+    ({"map"}, ["map"]),
+    (["map", "map"], ["map"]),
+    (("P.5",), ["P_5"]),
+    (frozenset({"P_5"}), ["P_5"]),
+    (iter(["P_5"]), ["P_5"]),
+    ({"P_5": None}, ["P_5"]),
+    ("P_5", ["P_5"]),
+    (["ndcg_cut.1,4"], ["ndcg_cut_1", "ndcg_cut_4"]),
+    (["ndcg_cut_20,4"], ["ndcg_cut_4", "ndcg_cut_20"]),
+    (["P_5", "P.10", "P"], ["P_5", "P_10"]),
+    (["P", "official", "P_1"], ["P_1"]),
+    (["P.5,5", "P_5"], ["P_5"]),
+    (["set_F_0.5"], ["set_F"]),
+    (["11pt_avg.0.1,0.5"], ["11pt_avg"]),
+    (["relstring_5"], ["relstring"]),
+    (["utility.2,-1,0,0"], ["utility"]),
+    (["ndcg.1=3", "ndcg_1=5"], ["ndcg_1=3", "ndcg_1=5"]),
+    (["Success@1", "nDCG@3", "MRR"], ["recip_rank", "ndcg_cut_3", "success_1"]),
+    ([], []),
+])
+def test_spelling_of_measures(measures, names):
+    values = evaluated(measures)
+    assert set(values) == {"1", "2"}
+    for of_topic in values.values():
+        wanted = [name for name in of_topic if not ("official" in measures and not name.startswith("P_"))]
+        assert wanted == names
+        assert all(type(value) is float for value in of_topic.values())
+
+
+def test_several_numbers_for_one_value():
+    with pytest.warns(TrecEvalWarning, match=r"^measure set_F: ignored parameters: '2'$"):
+        assert evaluated(["set_F.2", "set_F.0.5"])["1"] == {"set_F": 0.375}
+    with pytest.warns(TrecEvalWarning, match=r"^measure map: ignored parameters: '5'$"):
+        assert evaluated(["map_5"])["1"] == {"map": 0.25}
+
+
+def test_values_per_topic():
+    values = evaluated(["official", "relstring", "gm_bpref", "num_nonrel_judged_ret"])["1"]
+    assert values["runid"] == values["relstring"] == 0.0
+    assert values["num_q"] == 1.0 and values["num_ret"] == 3.0
+    assert values["gm_map"] == math.log(0.25) and values["gm_bpref"] == math.log(0.00001)
+    assert {type(value) for value in values.values()} == {float}
+
+
+def test_topics_of_both_dicts():
+    qrels = {"1": {"a": 1}, "2": {"a": 1}, "3": {}, "5": {"b": 1}}
+    run = {"9": {"a": 1.0}, "5": {}, "3": {"a": 1.0}, "1": {"b": 2.0, "a": 1.0}}
+    assert evaluated(["map"], qrels, run) == {"5": {"map": 0.0}, "1": {"map": 0.5}}
+    assert evaluated(["map"], qrels, {}) == evaluated(["map"], {}, run) == {}
+    assert evaluated([], qrels, run) == {"5": {}, "1": {}}
+
+
+@pytest.mark.parametrize("judged_only, ranking", [(False, {}), (True, {"not judged": 1.0})])
+def test_empty_ranking_is_scored_zero(judged_only, ranking):
+    values = evaluated(trec_eval_ref.supported_measures, {"1": {"a": 1, "b": 0}}, {"1": ranking},
+                       judged_docs_only_flag=judged_only)["1"]
+    assert {name for name, value in values.items() if value} == {"num_q", "num_rel", "gm_map", "gm_bpref"}
+
+
+def test_release_of_the_evaluator():
+    qrels, run = {"1": {"a": 1, "b": 0}}, {"1": {"a": 0.5 + 1e-9, "b": 0.5}}
+    assert evaluated(["recip_rank"], qrels, run) == {"1": {"recip_rank": 0.5}}
+    assert evaluated(["recip_rank"], qrels, run, release="10.0") == {"1": {"recip_rank": 1.0}}
+    assert evaluated(["RBP(p=0.5)", "rbp_p=0.25"], qrels, run, release="10.0") == {
+        "1": {"rbp_p=0.5": 0.5, "rbp_p=0.25": 0.75}}
+    with pytest.raises(ValueError, match=r"^unknown measure 'rbp' \(trec_eval 9\.0\.8 does not have it\)"):
+        evaluated(["rbp"])
+    with pytest.raises(ValueError, match="expected a release"):
+        evaluated(["map"], release="9.0.7")
+
+
+@pytest.mark.parametrize("measures, message", [
+    ({"nosuch"}, "unknown measure 'nosuch'"),
+    ({""}, "unknown measure ''"),
+    ({"P."}, "measure P: expected parameters after the ., found none"),
+    ({"P_"}, "unknown measure 'P_'"),
+    ({"P.x"}, "measure P: expected cutoffs: distinct integers above 0, such as 5,10, found 'x'"),
+    ({"P_0"}, "measure P: expected cutoffs"),
+    ({"P.-1"}, "measure P: expected cutoffs"),
+    ({"P.5", "P.05"}, "measure P: expected cutoffs"),
+    ({"iprec_at_recall_-0.1"}, "measure iprec_at_recall: expected levels"),
+    ({"utility.1"}, "measure utility: expected"),
+    (["utility.1,1,1,1", "utility.2,1,1,1"],
+     "measure utility: expected its parameters once, found 2 different ones"),
+    ({"ndcg_foo"}, "unknown measure 'ndcg_foo'"),
+    ({"official.5"}, "measure official: expected a nickname without parameters, found '5'"),
+    ({"dcg"}, "unknown measure 'dcg' (trec_eval 9.0.8 does not have it)"),
+    ({"RR@10"}, "unknown measure 'RR@10'; ask for recip_rank in rankings cut at 10: -M 10 -m recip_rank"),
+])
+def test_measures_that_pytrec_eval_refuses(measures, message):
+    with pytest.raises(ValueError, match="^" + re.escape(message)):
+        evaluated(measures)
+
+
+class Index:
+    """A number like numpy's integers."""
+
+    def __index__(self):
+        return 2
+
+
+class Float:
+    """A number like numpy's floats."""
+
+    def __float__(self):
+        return 2.5
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_numbers_of_other_kinds(release):
+    qrels = {"1": {"a": Index(), "b": True, "c": False}}
+    run = {"1": {"a": Float(), "b": Index(), "c": 2 ** 70, "d": True, "e": -math.inf}}
+    assert evaluated(["num_rel", "recip_rank", "map"], qrels, run, relevance_level=True, release=release) == {
+        "1": {"num_rel": 2.0, "map": (1 / 2 + 2 / 3) / 2, "recip_rank": 0.5}}
+    assert evaluated(["num_rel"], qrels, run, relevance_level=Index()) == {"1": {"num_rel": 1.0}}
+    assert evaluated(["num_ret"], qrels, run, judged_docs_only_flag=1) == {"1": {"num_ret": 3.0}}
+
+
+def test_numbers_of_numpy():
+    numpy = pytest.importorskip("numpy")
+    qrels = {"1": {"a": numpy.int64(2), "b": numpy.uint8(1)}}
+    run = {"1": {"a": numpy.float32(1.5), "b": numpy.float64(2.5), "c": numpy.int64(2)}}
+    assert evaluated(["map"], qrels, run, relevance_level=numpy.int64(1)) == {"1": {"map": (1 + 2 / 3) / 2}}
+    assert trec_eval_ref.compute_aggregated_measure("map", numpy.array([0.25, 0.75])) == 0.5
+
+
+@pytest.mark.parametrize("qrels, message", [
+    (None, "expected a dict of dicts as query_relevance, found NoneType"),
+    ([("1", {"a": 1})], "expected a dict of dicts as query_relevance, found list"),
+    ({1: {"a": 1}}, "expected strings as topics, found 1"),
+    ({b"1": {"a": 1}}, "expected strings as topics, found b'1'"),
+    ({"1": None}, "topic '1': expected a dict {docno: grade}, found NoneType"),
+    ({"1": ["a"]}, "topic '1': expected a dict {docno: grade}, found list"),
+    ({"1": {"a": 1, 2: 1}}, "topic '1': expected strings as docnos, found 2"),
+    ({"1": {"a": 1, "b": 1.0}}, "topic '1', document 'b': expected an integer as grade, found 1.0"),
+    ({"1": {"a": 1, "b": "1"}}, "topic '1', document 'b': expected an integer as grade, found '1'"),
+    ({"1": {"a": None}}, "topic '1', document 'a': expected an integer as grade, found None"),
+])
+def test_type_errors_of_judgments(qrels, message):
+    with pytest.raises(TypeError, match="^%s$" % re.escape(message)):
+        trec_eval_ref.RelevanceEvaluator(qrels, {"map"})
+
+
+@pytest.mark.parametrize("run, message", [
+    ([1], "expected a dict of dicts as scores, found list"),
+    ({1: {"a": 1.0}}, "expected strings as topics, found 1"),
+    ({"1": None}, "topic '1': expected a dict {docno: score}, found NoneType"),
+    ({"1": "ab"}, "topic '1': expected a dict {docno: score}, found str"),
+    ({"1": {b"a": 1.0}}, "topic '1': expected strings as docnos, found b'a'"),
+    ({"1": {"a": 1.0, "b": "1.0"}}, "topic '1', document 'b': expected a number as score, found '1.0'"),
+    ({"1": {"b": None}}, "topic '1', document 'b': expected a number as score, found None"),
+    ({"1": {"b": [1.0]}}, "topic '1', document 'b': expected a number as score, found [1.0]"),
+    ({"1": {"a": 1.0}, "not judged": {"b": "1"}},
+     "topic 'not judged', document 'b': expected a number as score, found '1'"),
+])
+@pytest.mark.parametrize("release", RELEASES)
+def test_type_errors_of_scores(run, message, release):
+    with pytest.raises(TypeError, match="^%s$" % re.escape(message)):
+        evaluated(["map"], run=run, release=release)
+
+
+@pytest.mark.parametrize("keywords, message", [
+    ({"relevance_level": 0}, "expected a relevance_level from 1, found 0"),
+    ({"relevance_level": -1}, "expected a relevance_level from 1, found -1"),
+    ({"relevance_level": 1.0},
+     "expected integers as relevance_level and judged_docs_only_flag, found 1.0 and False"),
+    ({"relevance_level": "1"},
+     "expected integers as relevance_level and judged_docs_only_flag, found '1' and False"),
+    ({"judged_docs_only_flag": "no"},
+     "expected integers as relevance_level and judged_docs_only_flag, found 1 and 'no'"),
+])
+def test_type_errors_of_settings(keywords, message):
+    with pytest.raises(TypeError, match="^%s$" % re.escape(message)):
+        evaluated(["map"], **keywords)
+
+
+@pytest.mark.parametrize("measures, message", [
+    ([1], "^expected strings as measures, found 1$"),
+    ([b"map"], "^expected strings as measures, found b'map'$"),
+    (None, "not iterable"),
+])
+def test_type_errors_of_measures(measures, message):
+    with pytest.raises(TypeError, match=message):
+        evaluated(measures)
+
+
+@pytest.mark.parametrize("score, text", [(math.nan, "nan"), (10 ** 400, "1" + 400 * "0")])
+@pytest.mark.parametrize("release", RELEASES)
+def test_value_errors_of_scores(score, text, release):
+    message = "topic '2', document 'b': expected a number as score, found " + text
+    with pytest.raises(ValueError, match="^%s$" % message):
+        evaluated(["map"], run={"1": {"a": 1.0}, "2": {"a": 1.0, "b": score}}, release=release)
+
+
+def test_evaluator_is_used_again():
+    qrels, run = {"1": {"a": 1, "b": 0}}, {"1": {"b": 2.0, "a": 1.0}}
+    evaluator = trec_eval_ref.RelevanceEvaluator(qrels, {"map"})
+    assert evaluator.evaluate(run) == evaluator.evaluate(run) == {"1": {"map": 0.5}}
+    qrels["1"]["a"] = 0
+    assert evaluator.evaluate({"1": {"a": 1.0}}) == {"1": {"map": 1.0}}
+    with pytest.raises(TypeError):
+        evaluator.evaluate({"1": {"a": "x"}})
+    evaluator.evaluate(run)["1"]["map"] = 2.0
+    assert evaluator.evaluate(run) == {"1": {"map": 0.5}}
+
+
+def test_evaluator_in_threads():
+    rng = random.Random(4)
+    docnos = ["d%d" % i for i in range(300)]
+    qrels = {str(i): {docno: rng.randint(0, 2) for docno in rng.sample(docnos, 50)} for i in range(20)}
+    runs = [{topic: {docno: round(rng.random(), 1) for docno in rng.sample(docnos, 200)} for topic in qrels}
+            for _ in range(8)]
+    evaluator = trec_eval_ref.RelevanceEvaluator(qrels, trec_eval_ref.supported_measures)
+    expected = [evaluator.evaluate(run) for run in runs]
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(evaluator.evaluate, runs * 3)) == expected * 3
+
+
+@pytest.mark.parametrize("parse, lines, parsed", [
+    ("qrel", ["1 0 a 1\n", "2\t0  b -1\r\n", "1 0 c 0"], {"1": {"a": 1, "c": 0}, "2": {"b": -1}}),
+    ("qrel", [b"1 0 a 1\n"], {"1": {"a": 1}}),
+    ("qrel", io.StringIO("\ufeff1 0 a 1\n\n"), {"1": {"a": 1}}),
+    ("qrel", [], {}),
+    ("qrel", ["\n"], {}),
+    ("run", ["1 Q0 a 1 1.5 t\n", "2 Q0 a 1 1e400 t", "1 Q0 b x 2 t"],
+     {"1": {"a": 1.5, "b": 2.0}, "2": {"a": math.inf}}),
+    ("run", io.StringIO("1 Q0 \u00e9 1 1 t\n"), {"1": {"\u00e9": 1.0}}),
+    ("run", io.BytesIO(b"1 Q0 a 1 1 t\n"), {"1": {"a": 1.0}}),
+    ("run", io.StringIO(""), {}),
+])
+def test_parse(parse, lines, parsed):
+    found = getattr(trec_eval_ref, "parse_" + parse)(lines)
+    assert found == parsed
+    assert found["of a topic that is not there"] == {}
+
+
+def test_parse_file(tmp_path):
+    (tmp_path / "qrels.txt").write_text("1 0 a 1\n")
+    with open(tmp_path / "qrels.txt") as file:
+        assert trec_eval_ref.parse_qrel(file) == {"1": {"a": 1}}
+
+
+@pytest.mark.parametrize("parse, lines, error, message", [
+    ("qrel", ["1 0 a 1", "2 0 a 1", "1 0 a 1"], AssertionError,
+     "qrels:3: expected each document of a topic once, found 'a' of topic '1' again, first on line 1"),
+    ("run", ["1 Q0 a 1 2 t", "1 Q0 a 2 1 t"], AssertionError,
+     "run:2: expected each document of a topic once, found 'a' of topic '1' again, first on line 1"),
+    ("qrel", ["1 0 a 1.0"], ValueError, "qrels:1: expected an integer as grade, found '1.0'"),
+    ("qrel", ["1 0 a"], ValueError, "qrels:1: expected 4 fields (topic iter docno grade), found 3: '1 0 a'"),
+    ("qrel", ["# c"], ValueError, "qrels:1: expected 4 fields (topic iter docno grade), found 2: '# c'"),
+    ("run", ["1 Q0 a 1 2 t", "1 Q0 b 2 x t"], ValueError, "run:2: expected a number as score, found 'x'"),
+    ("run", ["1 Q0 a 1 1_0 t"], ValueError, "run:1: expected a number as score, found '1_0'"),
+    ("run", ["1 Q0 a 1 2"], ValueError,
+     "run:1: expected 6 fields (topic Q0 docno rank score tag), found 5: '1 Q0 a 1 2'"),
+    ("run", ["1 Q0 a 1 nan t"], ValueError,
+     "run:1: expected a number as score, found 'nan', by which nothing can be ranked"),
+])
+def test_parse_errors(parse, lines, error, message):
+    with pytest.raises(error, match="^%s$" % re.escape(message)):
+        getattr(trec_eval_ref, "parse_" + parse)(lines)
+
+
+def test_aggregated_measures():
+    aggregate = trec_eval_ref.compute_aggregated_measure
+    assert aggregate("num_rel_ret", [1, 2]) == 3.0 and type(aggregate("num_q", [1, 2])) is float
+    assert aggregate("gm_map", [1.0, 2.0]) == math.exp(1.5)
+    assert aggregate("P_5", (value for value in (0.5, 1.0))) == 0.75
+    assert aggregate("num_ret", []) == 0.0
+    assert math.isnan(aggregate("map", [])) and math.isnan(aggregate("gm_map", []))
+    with pytest.raises(TypeError):
+        aggregate("map", ["0.5"])
+
+
+def test_calls_of_beir():
+    k_values = [1, 3, 5, 10, 100, 1000]
+    names = ("map_cut", "ndcg_cut", "recall", "P")
+    for of_topic in evaluated({name + "." + ",".join(map(str, k_values)) for name in names}).values():
+        assert set(of_topic) == {"%s_%d" % (name, k) for name in names for k in k_values}
+
+
+def test_ir_measures_with_this_module():
+    ir_measures = pytest.importorskip("ir_measures")
+    from ir_measures import AP, Bpref, IPrec, P, RR, Rprec, SetF, Success, nDCG
+    measures = [
+        AP, AP @ 10, AP(rel=2), nDCG, nDCG @ 5, nDCG(judged_only=True) @ 5, P(rel=2, judged_only=True) @ 5,
+        RR, ir_measures.R @ 10, Rprec, Bpref, ir_measures.infAP, IPrec @ 0.1, Success @ 3,
+        SetF, SetF(beta=2.0), SetF(beta=0.5),
+        ir_measures.NumRet, ir_measures.NumRet(rel=1), ir_measures.NumRel, ir_measures.NumQ]
+    rng = random.Random(6)
+    qrels = {str(i): {"d%d" % j: rng.randint(0, 3) for j in range(30)} for i in range(10)}
+    run = {topic: {"d%d" % j: round(rng.random(), 1) for j in rng.sample(range(50), 40)} for topic in qrels}
+
+    def calculated():
+        provider = type(ir_measures.providers.registry["pytrec_eval"])()
+        provider.initialize()
+        return sorted((value.query_id, str(value.measure), value.value)
+                      for value in provider.iter_calc(measures, qrels, run))
+    with mock.patch.dict(sys.modules, pytrec_eval=trec_eval_ref):
+        found = calculated()
+    assert len(found) == len(qrels) * len(measures)
+    pytest.importorskip("pytrec_eval")
+    assert found == calculated()
+
+
+# ---- Names of ir_measures ----
+
+
+@pytest.mark.parametrize("name, measure", [
+    ("AP", "map"), ("AP@5", "map_cut.5"), ("AP@5,10", "map_cut.5,10"), ("MAP", "map"), ("MAP@3", "map_cut.3"),
+    ("nDCG", "ndcg"), ("nDCG@10", "ndcg_cut.10"), ("NDCG", "ndcg"), ("NDCG@1", "ndcg_cut.1"),
+    ("P@5", "P.5"), ("Precision@5", "P.5"), ("R@10", "recall.10"), ("Recall@10", "recall.10"),
+    ("RR", "recip_rank"), ("MRR", "recip_rank"), ("Rprec", "Rprec"), ("RPrec", "Rprec"),
+    ("Bpref", "bpref"), ("BPref", "bpref"), ("infAP", "infAP"), ("infap", "infAP"),
+    ("IPrec@0.1", "iprec_at_recall.0.1"), ("Success@5", "success.5"),
+    ("RBP", "rbp.p=0.8"), ("RBP(p=0.5)", "rbp.p=0.5"),
+    ("SetP", "set_P"), ("SetRelP", "set_relative_P"), ("SetR", "set_recall"), ("SetF", "set_F"),
+    ("SetAP", "set_map"), ("NumQ", "num_q"), ("NumRet", "num_ret"), ("NumRel", "num_rel"),
+    ("NumRelRet", "num_rel_ret"),
+])
+def test_name_of_ir_measures(name, measure, tmp_path):
+    qrels = {"1": {"a": 1, "b": 0, "c": 2}, "2": {"a": 1}}
+    run = {"1": {"a": 1.0, "b": 2.0, "d": 0.5}, "2": {"a": 1.0}}
+    expected = evaluate(qrels, run, [measure])
+    assert evaluate(qrels, run, [name]) == expected
+    assert evaluated([name], release="10.0") == evaluated([measure], release="10.0")
+    write(tmp_path, qrels, run)
+    assert score(tmp_path, "-q", "-m", name) == score(tmp_path, "-q", "-m", measure)
+
+
+@pytest.mark.parametrize("name, instead", [
+    ("RR@10", "ask for recip_rank in rankings cut at 10: -M 10 -m recip_rank"),
+    ("MRR@5", "ask for recip_rank in rankings cut at 5: -M 5 -m recip_rank"),
+    ("RR(rel=2)@10", "ask for recip_rank in rankings cut at 10: -M 10 -m recip_rank, and "
+     "the relevance level is one for all measures: -l 2"),
+    ("ERR", "trec_eval has nothing like it; ir_measures knows programs that do"),
+    ("ERR@20", "trec_eval has nothing like it; ir_measures knows programs that do"),
+    ("alpha_nDCG@20", "trec_eval has nothing like it; ir_measures knows programs that do"),
+    ("nDCG(dcg='exp-log2')", "ndcg takes gains: ndcg.1=1,2=3,3=7 has those of 2^grade - 1"),
+    ("nDCG(dcg='exp-log2')@10",
+     "ndcg_cut takes no gains, so write them into the qrels as grades and ask for ndcg_cut.10"),
+    ("P(rel=2)@5", "the relevance level is one for all measures: -l 2"),
+    ("AP(rel=3)", "the relevance level is one for all measures: -l 3"),
+    ("RBP(p=0.8,rel=1)", "the relevance level is one for all measures: -l 1"),
+    ("RBP(p=0.8)@10", "ask for rbp in rankings cut short: -M 10 -m rbp.p=0.8"),
+    ("nDCG(judged_only=True)@5", "unjudged documents are left out of all rankings or of none: -J"),
+    ("SetF(beta=2)", "the parameter of set_F is the square of beta: F2 is set_F.4"
+     " (though ir_measures takes its SetF(beta=2) from set_F.2)"),
+    ("SetP(relative=True)", "ask for set_relative_P"),
+    ("NumRet(rel=1)", "ask for num_rel_ret, and the relevance level is one for all measures: -l 1"),
+    ("Judged@10", "ask for unj.10, the part of the first 10 that is not judged"),
+    ("R", "it needs a cutoff, such as R@1"),
+    ("ndcg@10", "ask for ndcg_cut.10"),
+])
+def test_name_that_means_something_else(name, instead, tmp_path):
+    qrels, run = {"1": {"a": 1}}, {"1": {"a": 1.0}}
+    message = "unknown measure %r; %s" % (name, instead)
+    for function in (lambda: evaluate(qrels, run, [name]), lambda: evaluated([name])):
+        with pytest.raises(TrecEvalError) as caught:
+            function()
+        assert str(caught.value) == message
+    result = run_main(["-m", name, "qrels.txt", "run.txt"], write(tmp_path, qrels, run))
+    assert (result.status, result.out, result.err) == (1, b"", "trec_eval_ref: %s\n" % message)
+
+
+def test_underscores_are_not_for_the_command_line(tmp_path):
+    write(tmp_path, {"1": {"a": 1}}, {"1": {"a": 1.0}})
+    result = run_main(["-m", "P_5", "qrels.txt", "run.txt"], tmp_path)
+    assert result.status == 1
+    assert result.err.startswith("trec_eval_ref: unknown measure 'P_5'; did you mean P")
+
+
+# ---- Damaged input ----
+
+
+TOKENS = [b"nan", b"inf", b"-inf", b"1e400", b"-1", b"0", b"1", b"9" * 25, b"-9223372036854775809", b"\0", b"\xff",
+          b"\xe9", b"\xef\xbb\xbf", b"#", b"", b" ", b"\n", b"\r", b"\t", b"\x0b", b"1_0", b"0x1p9999",
+          b"\x1f\x8b", b"BZh9", b"'"]
+OPTION_VALUES = {  # what may follow an option: sense and nonsense
+    "-q": [], "-c": [], "-n": [], "-J": [], "-o": [], "--json": [], "--strict": [], "-x": [], "stray": [],
+    "-l": ["0", "1", "2", "-1", "99", "-9223372036854775808", "x", "1.5"],
+    "-M": ["0", "1", "3", "9" * 25, "-5", "x", ""], "-N": ["0", "1", "-7", "9" * 25, "1e3"],
+    "-D": ["0", "0.1", "0.52", "1.", ".7", "x"], "-R": ["qrels", "qrels_jg", "prefs", "qrels_prefs", "x"],
+    "-T": ["trec_results", "x"], "--digits": ["0", "1", "17", "400", "9" * 25, "-1"],
+    "--release": ["10.0", "9.0.8", "9"], "--level": ["1", "x"],
+    "-m": ["official", "all_trec", "set", "P.5,7", "P@", "P." + "9" * 25, "rbp.p=0.5,1=9", "rbp.p=2", "rbp.p=0",
+           "rbp_resid.p=1", "rbp.1=1e100,2=-1e100,p=1", "G.0=-1e9,2=1e99", "G.1=1e-99", "ndcg.1=-1", "ndcg.1=1e-300",
+           "dcg.1=-1e100", "Rndcg.1=1e-99", "Rndcg.0=1,1=-1", "ndcg_rel.1=-1,2=1e100", "utility.1e99,1,1,1e99",
+           "utility.nan,0,0,0", "set_F.-1", "set_F.1e99", "set_F.0", "11pt_avg.7", "11pt_avg.1,0", "unj.1",
+           "iprec_at_recall.1e18", "Rprec_mult.1e99", "relstring.1", "relstring.99999", "yaap", "ideal_dcg.=", "map.x",
+           "\udcff", "é", "", "."],
+}
+
+
+def damaged(content, chance):
+    """The bytes after a few random changes."""
+    for _ in range(chance.choice([0, 0, 0, 1, 1, 2, 5])):
+        lines = content.split(b"\n")
+        line = chance.randrange(len(lines))
+        fields = lines[line].split(b" ")
+        field = chance.randrange(len(fields))
+        change = chance.randrange(7)
+        if change == 0:
+            fields[field] = chance.choice(TOKENS)
+        elif change == 1:
+            del fields[field]
+        elif change == 2:
+            fields.insert(field, chance.choice(TOKENS))
+        lines[line] = b" ".join(fields)
+        if change == 3:
+            lines.insert(chance.randrange(len(lines)), lines[line])
+        elif change == 4:
+            del lines[line]
+        content = b"\n".join(lines)
+        place = chance.randrange(len(content) + 1)
+        if change == 5:
+            content = content[:place] + bytes([chance.randrange(256)]) + content[place + 1:]
+        elif change == 6:
+            content = chance.choice([gzip.compress, bz2.compress, lzma.compress])(content)[:place + 20]
+    return content
+
+
+def random_arguments(chance):
+    """Some options, of which many make sense."""
+    for option in chance.choices(list(OPTION_VALUES), [len(values) + 2 for values in OPTION_VALUES.values()],
+                                 k=chance.choice([0, 1, 2, 3, 4])):
+        yield option
+        if OPTION_VALUES[option]:
+            yield chance.choice(OPTION_VALUES[option])
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_damaged_input(tmp_path, seed):
+    chance = random.Random(seed)
+    results = []
+    for _ in range(25):
+        collection = FIXTURES / chance.choice(["ties", "untidy", "worked", "missing"])
+        write(tmp_path, *(damaged((collection / name).read_bytes(), chance) for name in FILES))
+        arguments = ["-q", "-m", chance.choice(["all_trec", "official", "dcg"]), *random_arguments(chance), *FILES]
+        results.append(run_main(arguments, tmp_path))
+        assert_sound(results[-1], arguments)
+    assert {result.status for result in results} >= {0, 2}
+
+
+def assert_sound(result, arguments):
+    assert result.status in (0, 1, 2, 4, 7), arguments
+    assert "Traceback" not in result.err
+    assert all(line.startswith("trec_eval_ref: ") for line in result.err.splitlines())
+    if result.status:
+        assert result.out == b"" and result.err.count("\n") == 1, arguments
+    elif result.out[:1] == b"{":
+        assert json.loads(result.out, parse_constant=pytest.fail)
+    else:
+        for line in result.out.decode("utf-8", "replace").split("\n")[:-1]:
+            name, topic, value = line.split("\t")
+            assert re.fullmatch(r"-?[0-9]+(\.[0-9]*)?|'[-.>0-9]*'", value.strip()) or name.strip() == "runid", arguments
