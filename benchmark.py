@@ -21,13 +21,25 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
 
 MODULE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "trec_eval_ref.py")
 FOUR = "-c -m map -m recip_rank -m recall.1000 -m ndcg_cut.10".split()
 FLOOR = 'import sys\nfor line in open(sys.argv[1], "rb"): line.split()'
 NOTHING = "pass"
+
+# A process's peak memory counts what its parent had when it was made, so that the parent must be a small one.
+LAUNCHER = """
+import subprocess, sys, time
+start = time.perf_counter()
+subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, check=True)
+seconds = time.perf_counter() - start
+try:
+    import resource
+    print(seconds, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+except ImportError:
+    print(seconds, 0)
+"""
 
 BOTH_EVALUATORS = """
 import statistics, sys, time
@@ -86,17 +98,9 @@ def shuffled(run_path: str) -> str:
 
 def measure(command: Sequence[str]) -> Tuple[float, float]:
     """Seconds that a command takes, and its peak memory in MB (0 where the system does not tell)."""
-    start = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    if not hasattr(os, "wait4"):
-        process.wait()
-        return time.perf_counter() - start, 0.0
-    _, status, usage = os.wait4(process.pid, 0)
-    seconds = time.perf_counter() - start
-    process.returncode = status
-    if status:
-        sys.exit("benchmark.py: failed with status %d: %s" % (status, " ".join(command)))
-    return seconds, usage.ru_maxrss / (1 << 20 if sys.platform == "darwin" else 1 << 10)
+    result = subprocess.run([sys.executable, "-c", LAUNCHER, *command], stdout=subprocess.PIPE, check=True)
+    seconds, memory = map(float, result.stdout.split())
+    return seconds, memory / (1 << 20 if sys.platform == "darwin" else 1 << 10)
 
 
 def median_of(tasks: Sequence[Task], repetitions: int) -> Dict[str, Tuple[float, float]]:

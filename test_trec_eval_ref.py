@@ -29,6 +29,7 @@ import os
 import random
 import re
 import shutil
+import signal
 import struct
 import subprocess
 import sys
@@ -2259,6 +2260,85 @@ def test_underscores_are_not_for_the_command_line(tmp_path):
     result = run_main(["-m", "P_5", "qrels.txt", "run.txt"], tmp_path)
     assert result.status == 1
     assert result.err.startswith("trec_eval_ref: unknown measure 'P_5'; did you mean P")
+
+
+# ---- Progress and interruption ----
+
+
+class Terminal(io.StringIO):
+    """A standard error that is a terminal; `screen` is what its last line shows in the end."""
+
+    def isatty(self):
+        return True
+
+    @property
+    def screen(self):
+        line = []
+        for text in self.getvalue().split("\r"):
+            line[:len(text)] = text
+        return "".join(line).rstrip()
+
+
+def run_on_terminal(arguments, directory, seconds_a_look):
+    """Run main with a terminal as standard error and a clock that goes on at each look."""
+    terminal, clock = Terminal(), itertools.count(0, seconds_a_look)
+    with mock.patch.object(sys, "stderr", terminal), mock.patch("time.monotonic", lambda: next(clock)):
+        with working_in(directory), contextlib.redirect_stdout(io.StringIO()):
+            assert trec_eval_ref.main(arguments) == 0
+    return terminal
+
+
+@pytest.mark.parametrize("order", ["grouped", "shuffled"])
+def test_long_work_shows_progress_and_erases_it(tmp_path, order):
+    lines = [b"%d Q0 d%d 1 %d tag\n" % (topic, document, -document) for topic in range(3) for document in range(4000)]
+    if order == "shuffled":
+        random.Random(1).shuffle(lines)
+    write(tmp_path, b"0 0 d1 1\n1 0 d2 1\n2 0 d3 1\n", b"".join(lines))
+    terminal = run_on_terminal(["-m", "map", *FILES], tmp_path, 1.5)
+    shown = re.findall(r"(\d+) topics?, (\d+) lines? read, (\d+)%", terminal.getvalue())
+    assert shown and all(int(topics) <= 3 and int(read) <= 12000 and int(part) <= 100 for topics, read, part in shown)
+    assert {int(topics) for topics, _, _ in shown} >= {0, 1, 2}
+    assert sorted(int(read) for _, read, _ in shown)[-1] == 12000
+    assert terminal.screen == ""
+
+
+def test_short_work_shows_no_progress():
+    assert run_on_terminal(["-m", "map", *FILES], OFFICIAL.directory, 0.01).getvalue() == ""
+
+
+def test_quiet_turns_progress_off():
+    assert run_on_terminal(["--quiet", "-m", "map", *FILES], OFFICIAL.directory, 10).getvalue() == ""
+    assert "read" in run_on_terminal(["-m", "map", *FILES], OFFICIAL.directory, 10).getvalue()
+
+
+def test_no_progress_where_standard_error_is_no_terminal():
+    clock = itertools.count(0, 10)
+    with mock.patch("time.monotonic", lambda: next(clock)):
+        result = run_main(["-m", "map", *FILES], OFFICIAL.directory)
+    assert (result.status, result.err) == (0, "")
+
+
+def test_interruption_ends_with_one_line():
+    with mock.patch.object(trec_eval_ref.Source, "blocks", side_effect=KeyboardInterrupt):
+        result = run_main(["-m", "map", *FILES], OFFICIAL.directory)
+    assert (result.status, result.out, result.err) == (130, b"", "trec_eval_ref: interrupted\n")
+
+
+@POSIX
+def test_an_interrupted_process_ends_at_once(tmp_path):
+    write(tmp_path, QRELS, RUN)
+    os.mkfifo(str(tmp_path / "endless"))
+    process = subprocess.Popen([sys.executable, SCRIPT, "qrels.txt", "endless"], cwd=str(tmp_path),
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    with open(str(tmp_path / "endless"), "wb") as run:  # opens as soon as the program reads
+        run.write(RUN)
+        run.flush()
+        while process.poll() is None:  # Python can miss a signal that comes just before it waits for more to read
+            process.send_signal(signal.SIGINT)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(timeout=2)
+        out, err = process.communicate()
+    assert (process.returncode, out, err) == (130, b"", b"trec_eval_ref: interrupted\n")
 
 
 # ---- Damaged input ----

@@ -158,7 +158,7 @@ class Settings(NamedTuple):
 
 # ---- Reading: lines to plain dicts ----
 
-_BLOCK_SIZE = 1 << 16  # larger ones fall out of the processor's cache
+_BLOCK_SIZE = 1 << 14  # larger ones fall out of the processor's cache when they are split
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _INTEGER = re.compile(rb"([+-]?)([0-9]+)")
 _DECIMAL = re.compile(rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
@@ -394,8 +394,9 @@ def _tables(source: Source, layout: Layout, release: Release, notes: Notes) -> I
     width = len(layout.fields)
     number, found = 1, False
     for block in _text_blocks(source, notes):
-        fields = block.replace(b"\n", b" \0 ").split()
-        lines = block.count(b"\n")
+        marked = block.replace(b"\n", b" \0 ")
+        lines = (len(marked) - len(block)) // 2
+        fields = marked.split()
         comments = release.has_comments and b"#" in block and layout.comment.search(block)
         if (len(fields) == lines * (width + 1)
                 and fields[width::width + 1].count(b"\0") == lines and not comments):
@@ -454,26 +455,17 @@ def _grades(texts: List[bytes], numbers: Sequence[int], file: str, notes: Notes)
     return [read[text][0] for text in texts]
 
 
-_UNDERSCORED = re.compile(rb"_(?<=[0-9]_)[0-9]")
-
-
-def _float_without_underscores(text: bytes) -> float:
-    """Python would take 1_0 for ten."""
-    if b"_" in text:
-        raise ValueError
-    return float(text)
-
-
 def _has_nan(values: Iterable[float]) -> bool:
     return math.isnan(sum(values)) and any(map(math.isnan, values))
 
 
 def _scores(texts: List[bytes], numbers: Sequence[int], file: str, notes: Notes, field: str = "score",
             allow_nan: bool = False) -> List[float]:
-    joined = b"".join(texts)
-    if b"_" not in joined and b"n" not in joined and b"N" not in joined:
+    if b"_" not in b"".join(texts):  # Python would take 1_0 for ten
         try:
-            return list(map(float, texts))
+            scores = list(map(float, texts))
+            if allow_nan or not _has_nan(scores):
+                return scores
         except ValueError:
             pass
     scores = []
@@ -481,12 +473,10 @@ def _scores(texts: List[bytes], numbers: Sequence[int], file: str, notes: Notes,
         score, plain = _decimal(text)
         place = "%s:%d" % (file, number)
         if math.isnan(score):
-            if allow_nan:
-                scores.append(score)
-                continue
-            raise TrecEvalError("%s: expected a number as %s, found %s, by which nothing can be ranked"
-                                % (place, field, _quoted(text)))
-        if not plain:
+            if not allow_nan:
+                raise TrecEvalError("%s: expected a number as %s, found %s, by which nothing can be ranked"
+                                    % (place, field, _quoted(text)))
+        elif not plain:
             notes.add(field, place, "expected a number as %s, found %s, read as %g" % (field, _quoted(text), score))
         scores.append(score)
     return scores
@@ -556,71 +546,47 @@ class RunReader:
 
     def __iter__(self) -> Iterator[Tuple[bytes, Dict[bytes, float], int]]:
         finished: Set[bytes] = set()
-        topic = tag = b""
-        ranking: Optional[Dict[bytes, float]] = None  # of the topic, if it is wanted
-        start = skipped = 0     # the number of the topic's first line, and of lines in between that hold nothing
-        after = 1               # the number of the line after the block
-        for block in _text_blocks(self.source, self._notes):
-            lines = block[:-1].split(b"\n")
-            if self._release.has_comments and b"#" in block and _RUN.comment.search(block):
-                lines = [b"" if _RUN.comment.match(line) else line for line in lines]
-            after += len(lines)
-            is_underscored = b"_" in block and _UNDERSCORED.search(block)
-            read_score = _float_without_underscores if is_underscored else float
-            rest = iter(lines)
-            rows: Iterator[Sequence[bytes]] = map(bytes.split, rest)
-            while True:
-                # Every line of a run goes through this loop, which does no more than a line without flaws needs.
-                # One with any flaw raises ValueError, and is then mended or refused.
-                try:
-                    for name, _, docno, _, score, tag in rows:
-                        if name != topic:
-                            number = after - 1 - operator.length_hint(rest)
-                            if ranking is not None:
-                                yield topic, ranking, number - start - skipped
-                                finished.add(topic)
-                            if name in finished:
-                                yield from self._collected()
-                                return
-                            topic, start, skipped = name, number, 0
-                            ranking = {} if self.wanted is None or name in self.wanted else None
-                        if ranking is not None:
-                            ranking[docno] = read_score(score)
-                    break
-                except TrecEvalError:
-                    raise
-                except ValueError:
-                    number = after - 1 - operator.length_hint(rest)
-                    mended = self._mended(lines[number - after], number)
-                    skipped += not mended
-                    rows = itertools.chain(mended, map(bytes.split, rest))
-            self._report(len(finished), after - 1)
-        if not topic:
-            raise _nothing_found(self.source, _RUN)
-        self.tag = tag
-        if ranking is not None:
-            yield topic, ranking, after - start - skipped
+        topic = None
+        ranking: Dict[bytes, float] = {}
+        lines = 0
+        for numbers, topics, docnos, texts in self._tables():
+            for start, end in _stretches(topics):
+                if topics[start] != topic:
+                    if self.wanted is not None and topics[start] not in self.wanted:
+                        continue
+                    if topic is not None:
+                        yield topic, ranking, lines
+                        finished.add(topic)
+                    topic, ranking, lines = topics[start], {}, 0
+                    if topic in finished:
+                        yield from self._collected()
+                        return
+                ranking.update(zip(docnos[start:end], self._scores(texts, numbers, start, end)))
+                lines += end - start
+            self._report(len(finished), numbers)
+        if topic is not None:
+            yield topic, ranking, lines
 
-    def _mended(self, line: bytes, number: int) -> List[List[bytes]]:
-        """The line's six fields with a plain score, or nothing for a blank line."""
-        _, rows = _rows(line, number, self.source.name, _RUN, self._release)
-        for row in rows:
-            if self.wanted is None or row[0] in self.wanted:
-                row[4] = b"%r" % _scores([row[4]], [number], self.source.name, self._notes, allow_nan=True)[0]
-        return rows
+    def _tables(self) -> Iterator[Tuple[Sequence[int], List[bytes], List[bytes], List[bytes]]]:
+        """Line numbers, topics, docnos and scores, block by block."""
+        for numbers, (topics, _, docnos, _, texts, tags) in _tables(self.source, _RUN, self._release, self._notes):
+            self.tag = tags[-1]
+            yield numbers, topics, docnos, texts
+
+    def _scores(self, texts: List[bytes], numbers: Sequence[int], start: int, end: int) -> List[float]:
+        return _scores(texts[start:end], numbers[start:end], self.source.name, self._notes, allow_nan=True)
 
     def _collected(self) -> Iterator[Tuple[bytes, Dict[bytes, float], int]]:
         """All topics of a run whose lines are not grouped by topic."""
         self._notes.restart(self.source.name)
         collected: Dict[bytes, Tuple[List[bytes], "array[float]"]] = {}
-        for numbers, (topics, _, docnos, _, texts, tags) in _tables(self.source, _RUN, self._release, self._notes):
-            self.tag = tags[-1]
-            self._report(0, numbers[-1])
+        for numbers, topics, docnos, texts in self._tables():
+            self._report(0, numbers)
             if self.wanted is not None and not self.wanted >= set(topics):
                 kept = [topic in self.wanted for topic in topics]
                 numbers = list(itertools.compress(numbers, kept))
                 topics, docnos, texts = (list(itertools.compress(column, kept)) for column in (topics, docnos, texts))
-            scores = _scores(texts, numbers, self.source.name, self._notes, allow_nan=True)
+            scores = self._scores(texts, numbers, 0, len(texts))
             for topic, docno, score in zip(topics, docnos, scores):
                 try:
                     of_topic = collected[topic]
@@ -629,7 +595,7 @@ class RunReader:
                 of_topic[0].append(docno)
                 of_topic[1].append(score)
         for done, topic in enumerate(list(collected)):
-            self._report(done, numbers[-1])
+            self._report(done, numbers)
             of_topic = collected.pop(topic)
             yield topic, dict(zip(*of_topic)), len(of_topic[0])
 
@@ -651,9 +617,9 @@ class RunReader:
                 if self.wanted is None or topic in self.wanted:
                     _scores([text], [number], self.source.name, Notes())
 
-    def _report(self, topics: int, lines: int) -> None:
-        if self._progress:
-            self._progress.show(topics, lines, self.source.fraction)
+    def _report(self, topics: int, numbers: Sequence[int]) -> None:
+        if self._progress and numbers:
+            self._progress.show(topics, numbers[-1], self.source.fraction)
 
 
 def _duplicate(source: Source, layout: Layout, release: Release, topic: bytes,
@@ -974,15 +940,19 @@ class JudgedRanking:
     @_remembered
     def gained(self, gains: "Gains") -> Tuple[List[int], List[float]]:
         """Ranks and gains of the retrieved documents whose gain is not zero."""
-        pairs = [(rank, float(gains.get(grade, grade))) for rank, grade in self.grades.items() if grade >= 0]
-        return [rank for rank, gain in pairs if gain], [gain for _, gain in pairs if gain]
+        by_rank = {rank: float(gain) for rank, grade in self.grades.items()
+                   if grade >= 0 and (gain := gains.get(grade, grade))}
+        return list(by_rank), list(by_rank.values())
 
     @_remembered
     def ideal_gains(self, gains: "Gains") -> List[float]:
         """The positive gains of all judged documents, retrieved or not, largest first."""
-        counts = [(float(gains.get(grade, grade)), count) for grade, count in self.grade_counts.items()]
-        counts.sort(reverse=True)
-        return [gain for gain, count in counts if gain > 0 for _ in range(count)]
+        ideal: List[float] = []
+        for gain, count in sorted([(gains.get(grade, grade), count) for grade, count in self.grade_counts.items()],
+                                  reverse=True):
+            if gain > 0:
+                ideal += [float(gain)] * count
+        return ideal
 
 
 @functools.lru_cache(maxsize=8)  # as for the persistences: the topics of a run ask for the same few lists
@@ -1019,26 +989,22 @@ def _rank(docnos: Iterable[Any], scores: Mapping[Any, float], release: Release,
     except (TypeError, OverflowError) as error:
         raise TrecEvalError("expected numbers as scores, found %s" % error) from None
     retrieved = [docno for docno in docnos if docno in scores]
-    values = release.keep_scores([scores[docno] for docno in retrieved])
-    ranked = []
-    tied: Dict[float, List[bytes]] = {}
-    for docno, value in zip(retrieved, values):
-        not_above = bisect_right(ordered, value)
-        if not_above > 1 and ordered[not_above - 2] == value:
-            tied[value] = []
-        ranked.append((len(ordered) - not_above + 1, docno, value))
+    values = list(release.keep_scores([scores[docno] for docno in retrieved]))
+    size = len(ordered)
+    ranks = [size + 1 - bisect_right(ordered, value) for value in values]
+    # A tie shows where the next score in ascending order, before the last one that is not above, is the same.
+    tied: Dict[float, List[bytes]] = {
+        value: [] for rank, value in zip(ranks, values) if rank < size and ordered[size - rank - 1] == value}
     if tied:
         for docno, value in zip(scores, release.keep_scores(scores.values())):
             if value in tied:
                 tied[value].append(_encode(docno))
         for names in tied.values():
-            names.sort()
-        for i, (rank, docno, value) in enumerate(ranked):
-            if value in tied:
-                place = bisect_left(tied[value], _encode(docno))
-                rank += place if ties_ascending else len(tied[value]) - 1 - place
-                ranked[i] = rank, docno, value
-    return sorted((rank, docno) for rank, docno, _ in ranked)
+            names.sort(reverse=not ties_ascending)
+        places = {value: {name: place for place, name in enumerate(names)} for value, names in tied.items()}
+        ranks = [rank + places[value][_encode(docno)] if value in tied else rank
+                 for rank, docno, value in zip(ranks, retrieved, values)]
+    return sorted(zip(ranks, retrieved))
 
 
 def _place(docnos: Iterable[Any], judgments: Mapping[Any, int], scores: Mapping[Any, float],
@@ -3092,12 +3058,6 @@ class _Evaluated:
                                   "measure %s, which becomes %d" % (_quoted(topic), column.name, _NO_ZSCORE))
                     self.rows[topic][i] = _zscore(self.rows[topic][i], *of_topic.get(column.name, (math.inf, 0.0)))
 
-    def restrict(self, topics: AbstractSet[Any]) -> None:
-        """Leave only some topics in the summary."""
-        self.rows = {topic: row for topic, row in self.rows.items() if topic in topics}
-        counted = topics & self.qrels_topics if self.settings.complete else self.rows.keys()
-        self.over = self.over._replace(topics=len(counted))
-
     def ordered(self) -> List[Any]:
         return sorted(self.rows, key=_encode)
 
@@ -3703,7 +3663,8 @@ class Reported(NamedTuple):
     decimals: int           # how many are shown
 
 
-_FIGURE = re.compile(r"[+-]?([0-9]+)?\.?([0-9]*)(?:e([+-]?[0-9]{1,3}))?(%?)", re.IGNORECASE)
+_FIGURE = re.compile(r"([+-]?(?:[0-9]+(?:\.([0-9]*))?|\.([0-9]+))(?:e([+-]?[0-9]{1,4}))?)(%?)", re.IGNORECASE)
+_NO_FIGURE = re.compile(r"[+-]?(?:nan|inf|infinity)", re.IGNORECASE)
 _OVER_ALL = ("all", "amean")  # what other tools print as the topic of a summary
 
 
@@ -3714,60 +3675,79 @@ def _read_report(source: Source, settings: Settings) -> Tuple[List[Reported], Li
     or {measure: value}) or lines of `measure topic value`, `topic measure
     value` or `measure value`.
     """
-    text = b"".join(source.blocks()).decode("utf-8", "surrogateescape").lstrip("\ufeff")
-    is_json = text.lstrip().startswith("{")
+    text = b"".join(source.blocks())
+    if text.startswith(_BYTE_ORDER_MARK):
+        text = text[len(_BYTE_ORDER_MARK):]
+    is_json = text.lstrip().startswith(b"{")
     triples = _json_values(text, source.name) if is_json else _line_values(text, source.name, settings)
     values: List[Reported] = []
     unknown: Dict[str, None] = {}
-    columns: Dict[str, Optional[Tuple[Column, str]]] = {}
     for topic, name, figure in triples:
-        if name not in columns:
-            columns[name] = _reported_column(name, settings)
-        found, match = columns[name], _FIGURE.fullmatch(figure)
+        found = _reported_column(name, settings)
         if found is None:
             unknown[name] = None
-        elif match and figure.strip("+-.%") and not (topic is None and found[0].measure.summary is None):
-            _, fraction, exponent, percent = match.groups()
-            column, request = found
-            if topic is None or not column.measure.summary_only:
-                values.append(Reported(column, request, None if topic is None else _encode(topic),
-                                       float(figure.rstrip("%")) / (100 if percent else 1),
-                                       len(fraction) - int(exponent or 0) + 2 * bool(percent)))
+            continue
+        column, request = found
+        measure = column.measure
+        if measure.summary in (None, run_tag) or topic is not None and measure.summary_only:
+            continue  # a text, or what has no value for a topic
+        number = _reported_figure(figure)
+        if number is None:
+            raise TrecEvalError("%s: expected a number as value of %s, found %s" % (
+                source.name, _quoted(name), _quoted(figure)))
+        values.append(Reported(column, request, None if topic is None else _encode(topic), *number))
     if not values:
         raise TrecEvalError("%s: expected values of measures that can be computed here, found none%s" % (
-            source.name, ", only " + ", ".join(list(unknown)[:5]) if unknown else ""))
+            source.name, ", only " + ", ".join(map(_quoted, list(unknown)[:5])) if unknown else ""))
     return _with_common_precision(values), list(unknown)
 
 
-def _json_values(text: str, file: str) -> Iterator[Tuple[Optional[str], str, str]]:
+def _reported_figure(text: str) -> Optional[Tuple[float, int]]:
+    """A figure as a number and the decimals that it shows, or None if it is no figure."""
+    match = _FIGURE.fullmatch(text)
+    if match:
+        number, fraction, fraction_alone, exponent, percent = match.groups()
+        decimals = len(fraction or fraction_alone or "") - int(exponent or 0) + 2 * len(percent)
+        return float(number) / (100 if percent else 1), max(decimals, -300)
+    return (math.nan, 0) if _NO_FIGURE.fullmatch(text) else None
+
+
+def _json_values(text: bytes, file: str) -> Iterator[Tuple[Optional[str], str, str]]:
     """(topic, measure, figure) of each value of a JSON report; figures stay as they are written."""
     try:
-        report = json.loads(text, parse_float=str, parse_int=str, parse_constant=str)
+        report = json.loads(text.decode("utf-8", "surrogateescape"), parse_float=str, parse_int=str, parse_constant=str)
     except (ValueError, RecursionError) as error:
         raise TrecEvalError("%s: expected JSON, found an error: %s" % (file, error)) from None
     if "settings" in report and ("summary" in report or "topics" in report):
-        report = {**report.get("topics", {}), "all": report.get("summary", {})}
+        topics, summary = (report.get(part, {}) for part in ("topics", "summary"))
+        if not isinstance(topics, dict):
+            raise TrecEvalError("%s: expected topics as a JSON object, found %s" % (file, _quoted(str(topics))))
+        report = {**topics, "all": summary}
     for topic, values in report.items():
         if not isinstance(values, dict):
             topic, values = "all", {topic: values}
         for name, figure in values.items():
-            if isinstance(figure, str):
-                yield None if topic in _OVER_ALL else topic, name, figure
+            yield None if topic in _OVER_ALL else topic, name, str(figure)
 
 
-def _line_values(text: str, file: str, settings: Settings) -> Iterator[Tuple[Optional[str], str, str]]:
+def _line_values(text: bytes, file: str, settings: Settings) -> Iterator[Tuple[Optional[str], str, str]]:
     """(topic, measure, figure) of each line of a report."""
-    for number, line in enumerate(text.split("\n"), start=1):
-        fields = line.split()
-        if not fields or line.startswith("#"):
-            continue
-        if len(fields) == 2:
-            fields.insert(1, "all")
-        if len(fields) != 3:
-            raise TrecEvalError("%s:%d: expected 2 or 3 fields (measure [topic] value), found %d: %s"
-                                % (file, number, len(fields), _quoted(line)))
-        name, topic, figure = fields
-        if not _reported_column(name, settings) and _reported_column(topic, settings):
+    rows = []
+    for number, line in enumerate(text.split(b"\n"), start=1):
+        row = [_decode(field) for field in line.split()]
+        if row and not line.startswith(b"#"):
+            if len(row) not in (2, 3):
+                raise TrecEvalError("%s:%d: expected 2 or 3 fields (measure [topic] value), found %d: %s"
+                                    % (file, number, len(row), _quoted(line)))
+            rows.append(row)
+
+    def known(field: int) -> float:
+        names = list(dict.fromkeys(row[field] for row in rows if len(row) == 3))[:50]  # which are enough to tell
+        return sum(_reported_column(name, settings) is not None for name in names) / max(len(names), 1)
+    topic_first = known(1) > known(0)
+    for row in rows:
+        name, topic, figure = row if len(row) == 3 else (row[0], "all", row[1])
+        if topic_first and len(row) == 3:
             name, topic = topic, name
         yield None if topic in _OVER_ALL else topic, name, figure
 
@@ -3791,43 +3771,71 @@ def _request_of(printed: str) -> str:
     return name + "." + printed[len(name) + 1:] if measures else printed
 
 
-_PROPORTIONS = re.compile("(?!num_|utility|dcg|ideal_dcg|yaap|runid)")  # measures between 0 and 1
+def _by_measure(values: Iterable[Reported]) -> Dict[str, List[Reported]]:
+    groups: Dict[str, List[Reported]] = {}
+    for value in values:
+        groups.setdefault(value.column.measure.name, []).append(value)
+    return groups
 
 
 def _with_common_precision(values: List[Reported]) -> List[Reported]:
-    """Give all values of a measure the same decimals, since JSON drops zeros; and undo percentages."""
+    """Give all values of a measure the same decimals, since JSON drops zeros, and none more than doubles have."""
     decimals = max(value.decimals for value in values)
-    by_measure: Dict[str, List[Reported]] = {}
-    for value in values:
-        by_measure.setdefault(value.column.measure.name, []).append(value)
-    result = []
-    for name, group in by_measure.items():
-        shown = max(value.decimals for value in group) or decimals
-        percent = 100 if _PROPORTIONS.match(name) and max(value.value for value in group) > 1 else 1
-        result += [value._replace(value=value.value / percent, decimals=min(shown + (percent > 1) * 2, 12))
-                   for value in group]
-    return result
+    return [value._replace(decimals=min(shown, 12)) for group in _by_measure(values).values()
+            for shown in [max(value.decimals for value in group) or decimals] for value in group]
+
+
+def _as_fractions(group: List[Reported], here: "Values") -> List[Reported]:
+    """The values of a measure, divided by 100 if that takes them closer to what comes out here: percentages."""
+    known = [(value.value, here[value.topic, value.column.name]) for value in group
+             if (value.topic, value.column.name) in here and math.isfinite(value.value)]
+    is_percent = any(abs(value) > 1.01 for value, _ in known) and (
+        sum(abs(value / 100 - own) for value, own in known) < sum(abs(value - own) for value, own in known))
+    if not is_percent or group[0].column.measure.is_count:
+        return group
+    return [value._replace(value=value.value / 100, decimals=min(value.decimals + 2, 12)) for value in group]
 
 
 class Conventions(NamedTuple):
     """How values are computed: trec_eval's way, or with some of it changed.
 
-    settings    release, level and so on
-    tie_key     orders documents of equal score, given topic, docno and
-                settings; those of equal key are ordered as trec_eval does
-    functions   by measure, what takes the place of its function
-    summaries   by measure, what takes the place of its summary
-    counts      whether a topic counts in summaries, given its judgments and the
-                settings
-    is_cut_off  whether reported figures are cut off instead of rounded
+    settings         release, level and so on
+    tie_key          orders documents of equal score, given topic, docno and
+                     settings; those of equal key are ordered as trec_eval does
+    counts           whether a topic counts in summaries, given its judgments
+                     and the settings
+    is_cut_off       whether reported figures are cut off instead of rounded
+    rounded_to       to how many decimals values are rounded, if more are shown
+    rounds_topics    whether summaries are made of values as they are shown
+    functions        by measure, what takes the place of its function
+    summaries        by measure, what takes the place of its summary
+    ap_divisor       divides the sum of precisions, given the topic and k
+    logarithm        of an average precision, for gm_map
+    ndcg_gains       the gains by grade, given the topic
+    ndcg_discount    divides a gain, given its rank
+    ndcg_ideal       the length of the ideal ranking, of the documents given
+    ideal_retrieved  whether the ideal ranking has the retrieved documents alone
+    persistence      p of rbp
+    largest_grade    divides the grades to make the gains of rbp
+    plain_residual   whether rbp_resid is rbp + p^N
     """
 
     settings: Settings
     tie_key: Optional[Callable[[bytes, bytes, Settings], Any]] = None
-    functions: Mapping[str, Callable[..., Any]] = {}
-    summaries: Mapping[str, Summary] = {}
     counts: Optional[Callable[[Mapping[bytes, int], Settings], bool]] = None
     is_cut_off: bool = False
+    rounded_to: Optional[int] = None
+    rounds_topics: bool = False
+    functions: Mapping[str, Callable[..., Any]] = {}
+    summaries: Mapping[str, Summary] = {}
+    ap_divisor: Optional[Callable[[JudgedRanking, int], float]] = None
+    logarithm: Optional[Callable[[float], float]] = None
+    ndcg_gains: Optional[Callable[[JudgedRanking], Gains]] = None
+    ndcg_discount: Optional[Callable[[int], float]] = None
+    ideal_retrieved: bool = False
+    persistence: Optional[float] = None
+    largest_grade: Optional[int] = None
+    plain_residual: bool = False
 
 
 Changes = Mapping[str, Any]  # fields of Conventions, or of their Settings, and what they become
@@ -3841,7 +3849,38 @@ class Convention(NamedTuple):
     measures: Tuple[str, ...] = ()
 
 
-Values = Dict[Tuple[Optional[bytes], str], Union[float, str]]  # by topic (None: over all) and printed name
+Values = Dict[Tuple[Optional[bytes], str], float]  # by topic (None: over all) and printed name
+
+
+class _Audited(_Evaluated):
+    """Values of rankings that are judged once, and kept in `judged` by topic, for all that is computed of them."""
+
+    def __init__(self, columns: List[Column], settings: Settings, judged: Dict[bytes, Any]):
+        super().__init__(columns, settings)
+        self._judged = judged
+
+    def add(self, topic: Any, judgments: Any, scores: Mapping[Any, float]) -> None:
+        if topic not in self._judged:
+            try:
+                self._judged[topic] = REL_FORMATS[self.settings.rel_format].judge(judgments, scores, self.settings)
+            except TrecEvalError as error:
+                raise TrecEvalError("topic %s: %s" % (_quoted(topic), error), status=4) from None
+        self.rows[topic] = array("d", [function(self._judged[topic], *arguments)
+                                       for function, arguments in self._calls])
+
+    def restrict(self, topics: AbstractSet[Any]) -> None:
+        """Leave only some topics in the summary."""
+        self.rows = {topic: row for topic, row in self.rows.items() if topic in topics}
+        counted = len(topics) if self.settings.complete else len(self.rows)
+        missing = 0 if self.settings.release.evaluates_missing else counted - len(self.rows)
+        self.over = self.over._replace(topics=counted, missing=missing)
+
+    def round(self, decimals: int) -> None:
+        """Make summaries of rounded values, where topics have values that are shown."""
+        shown = [not column.measure.summary_only for column in self.columns]
+        self.rows = {topic: array("d", [round(value, decimals) if is_shown else value
+                                        for value, is_shown in zip(row, shown)])
+                     for topic, row in self.rows.items()}
 
 
 class Audit:
@@ -3855,37 +3894,60 @@ class Audit:
         self.settings = settings
         self._qrels = qrels
         self._run = run
-        self._conventions = [convention for convention in _conventions(qrels.topics, ranks, settings)
-                             if settings.rel_format == "qrels" or not convention.measures]
+        self._conventions = _conventions(qrels.topics, ranks, settings)
 
-    def explanations(self, reported: Sequence[Reported]) -> List[str]:
-        """The conventions under which all reported values of a measure come out, or else the pairs of them."""
-        name = reported[0].column.measure.name
-        able = [convention for convention in self._conventions
-                if name in convention.measures or not convention.measures]
-        singles = [convention.sentence for convention in able if self._comes_out(reported, convention.changes)]
-        return singles or ["%s; and %s" % (one.sentence, other.sentence)
-                           for one, other in itertools.combinations(able, 2)
-                           if not one.changes.keys() & other.changes.keys()
-                           and self._comes_out(reported, {**one.changes, **other.changes})]
+    def explanations(self, by_measure: Mapping[str, Sequence[Reported]]) -> Dict[str, List[str]]:
+        """For each measure the conventions under which all its reported values come out, or else the pairs of them."""
+        found = self._fitting(by_measure, [(convention,) for convention in self._conventions])
+        others = {name: reported for name, reported in by_measure.items() if not found[name]}
+        found.update(self._fitting(others, [
+            (one, other) for one, other in itertools.combinations(self._conventions, 2)
+            if not one.changes.keys() & other.changes.keys()]))
+        return found
 
-    def _comes_out(self, reported: Sequence[Reported], changes: Changes) -> bool:
-        settings = {field: value for field, value in changes.items() if field in Settings._fields}
-        others = {field: value for field, value in changes.items() if field not in Settings._fields}
-        conventions = Conventions(self.settings._replace(**settings), **others)
-        values = self.evaluate(reported, conventions, stop=True)
+    def _fitting(self, by_measure: Mapping[str, Sequence[Reported]],
+                 candidates: Iterable[Tuple[Convention, ...]]) -> Dict[str, List[str]]:
+        """For each measure the candidates, each some conventions at once, under which its values come out.
+
+        Those that rank alike are tried together, since judging takes most of
+        the time.
+        """
+        by_ranking: Dict[Any, List[Tuple[int, Tuple[Convention, ...], Conventions]]] = {}
+        for number, candidate in enumerate(candidates):
+            changes = {field: value for convention in candidate for field, value in convention.changes.items()}
+            settings = self.settings._replace(**{
+                field: changes.pop(field) for field in Settings._fields if field in changes})
+            conventions = Conventions(settings, **changes)
+            ranking = settings._replace(complete=False), conventions.tie_key
+            by_ranking.setdefault(ranking, []).append((number, candidate, conventions))
+        fitting: Dict[str, List[Tuple[int, str]]] = {name: [] for name in by_measure}
+        for members in by_ranking.values():
+            judged: Dict[bytes, Any] = {}
+            for number, candidate, conventions in members:
+                for name, reported in by_measure.items():
+                    is_about_it = all(name in convention.measures or not convention.measures
+                                      for convention in candidate)
+                    if is_about_it and self._come_out(reported, conventions, judged):
+                        sentence = "; and ".join(convention.sentence for convention in candidate)
+                        fitting[name].append((number, sentence))
+        return {name: [sentence for _, sentence in sorted(sentences)] for name, sentences in fitting.items()}
+
+    def _come_out(self, reported: Sequence[Reported], conventions: Conventions, judged: Dict[bytes, Any]) -> bool:
+        values = self.evaluate(reported, conventions, judged, stop=True)
         return bool(values) and all(_agrees(values, value, conventions) for value in reported)
 
-    def evaluate(self, reported: Sequence[Reported], conventions: Conventions, stop: bool = False) -> Values:
-        """The values of the reported columns under conventions.
+    def evaluate(self, reported: Sequence[Reported], conventions: Conventions, judged: Dict[bytes, Any],
+                 stop: bool = False) -> Values:
+        """The values of the reported columns under conventions, with the judged rankings that there are or will be.
 
         With `stop` none, as soon as one topic departs from what is reported of it.
         """
-        columns = list({value.column.name: value.column for value in reported}.values())
-        evaluated = _Evaluated([column._replace(measure=column.measure._replace(
-            function=conventions.functions.get(column.measure.name, column.measure.function),
-            summary=conventions.summaries.get(column.measure.name, column.measure.summary))) for column in columns],
-            conventions.settings)
+        functions = _functions(conventions)
+        columns = [column._replace(measure=column.measure._replace(
+            function=functions.get(column.measure.name, column.measure.function),
+            summary=conventions.summaries.get(column.measure.name, column.measure.summary)))
+            for column in {value.column.name: value.column for value in reported}.values()]
+        evaluated = _Audited(columns, conventions.settings, judged)
         by_topic: Dict[Optional[bytes], List[Reported]] = {}
         for value in reported if stop else ():
             by_topic.setdefault(value.topic, []).append(value)
@@ -3894,24 +3956,25 @@ class Audit:
         def rankings() -> Iterator[Tuple[bytes, Mapping[bytes, float], int]]:
             both = self._run.keys() & self._qrels.topics.keys()
             for topic in sorted(both, key=lambda topic: (topic not in by_topic, topic)):
-                scores = self._reordered(topic, conventions)
+                scores = {} if topic in judged else self._reordered(topic, conventions)
                 yield topic, scores, len(scores)
-                values: Values = {(topic, name): value for name, value in evaluated.topic_values(topic)}
-                if not all(_agrees(values, value, conventions) for value in by_topic.get(topic, ())):
-                    departed.append(topic)
-                    return
+                if topic in by_topic:
+                    values = dict(_topic_values(evaluated, topic))
+                    if not all(_agrees(values, value, conventions) for value in by_topic[topic]):
+                        departed.append(topic)
+                        return
         _evaluate(evaluated, self._qrels, rankings())
-        for failure in evaluated.failures.values():
-            raise failure or TrecEvalError("expected each document of a topic once", status=4)
         if departed or not evaluated.rows:
             return {}
-        values: Values = {(topic, name): value
-                          for topic in evaluated.rows for name, value in evaluated.topic_values(topic)}
+        values: Values = dict(itertools.chain.from_iterable(
+            _topic_values(evaluated, topic) for topic in evaluated.rows))
         if conventions.counts:
             evaluated.restrict({topic for topic, judgments in self._qrels.topics.items()
                                 if conventions.counts(judgments, conventions.settings)})
+        if conventions.rounds_topics:
+            evaluated.round(reported[0].decimals)
         if evaluated.over.topics:
-            values.update(((None, name), value) for name, value in evaluated.summary_values())
+            values.update(((None, column.name), cast(float, value)) for column, value in evaluated.summaries())
         return values
 
     def _reordered(self, topic: bytes, conventions: Conventions) -> Mapping[bytes, float]:
@@ -3927,82 +3990,165 @@ class Audit:
         return {docno: float(len(docnos) - i) for i, docno in enumerate(docnos)}
 
 
-def _agrees(values: Values, reported: Reported, conventions: Conventions) -> bool:
-    """Whether a value is what is reported, at the precision that is shown."""
+def _topic_values(evaluated: _Audited, topic: bytes) -> Iterator[Tuple[Tuple[bytes, str], float]]:
+    for column, value in zip(evaluated.columns, evaluated.rows[topic]):
+        if not column.measure.summary_only:
+            yield (topic, column.name), value
+
+
+def _agrees(values: Mapping[Any, float], reported: Reported, conventions: Conventions) -> bool:
+    """Whether a value is what is reported, at the precision that is shown, and that sums of doubles have."""
     value = values.get((reported.topic, reported.column.name))
-    if value is None or isinstance(value, str):
+    if value is None:
         return False
+    if conventions.rounded_to is not None:
+        value = round(value, conventions.rounded_to)
     unit = 10.0 ** -reported.decimals
-    if conventions.is_cut_off:
-        return abs(math.trunc(value / unit * (1 + 1e-12)) * unit - reported.value) < unit / 1000
-    return abs(value - reported.value) <= 0.500001 * unit
+    error = 1e-12 * abs(value)
+    if conventions.is_cut_off and abs(value) < 1e15 * unit:
+        shown = math.trunc(value / unit * (1 + 1e-12)) * unit
+        return abs(shown - reported.value) <= unit / 1000 + error
+    return abs(value - reported.value) <= 0.500001 * unit + error
+
+
+def _functions(by: Conventions) -> Dict[str, Callable[..., Any]]:
+    """By measure, what takes the place of its function under conventions."""
+    functions = dict(by.functions)
+    if by.ap_divisor or by.logarithm:
+        functions.update(_average_precision_functions(by))
+    if by.ndcg_gains or by.ndcg_discount or by.ideal_retrieved:
+        functions.update(_ndcg_functions(by))
+    if by.persistence is not None or by.largest_grade is not None or by.plain_residual:
+        functions.update(_rbp_functions(by))
+    return functions
+
+
+def _average_precision_functions(by: Conventions) -> Dict[str, Callable[..., Any]]:
+    divisor = by.ap_divisor or (lambda topic, k: topic.num_rel)
+    logarithm = by.logarithm or (lambda value: math.log(max(value, GEOMETRIC_FLOOR)))
+
+    def at(topic: JudgedRanking, k: int) -> Value:
+        ranks = topic.relevant_to(k)
+        return add_up(ranks, topic.precisions[:len(ranks)]) / divisor(topic, k)
+    return {"map": lambda topic: at(topic, topic.num_ret), "map_cut": at,
+            "gm_map": lambda topic: logarithm(at(topic, topic.num_ret))}
+
+
+def _ndcg_functions(by: Conventions) -> Dict[str, Callable[..., Any]]:
+    discount = by.ndcg_discount or (lambda rank: math.log2(rank + 1))
+
+    def dcg(topic: JudgedRanking, gains: Gains, k: int) -> Value:
+        ranks, gained = topic.gained(gains)
+        return total_of(ranks[:bisect_right(ranks, k)], gained)
+
+    def ideal_dcg(topic: JudgedRanking, gains: Gains, k: int) -> Value:
+        ideal = topic.ideal_gains(gains)
+        if by.ideal_retrieved:
+            ideal = sorted([gain for gain in topic.gained(gains)[1] if gain > 0], reverse=True)
+        return total_of(range(1, min(len(ideal), k) + 1), ideal)
+
+    def total_of(ranks: Sequence[int], gained: Sequence[float]) -> Value:
+        return add_up(ranks, [gain / discount(rank) for rank, gain in zip(ranks, gained)])
+
+    def with_gains(function: Callable[..., Any]) -> Callable[..., Any]:
+        if by.ndcg_gains is None:
+            return function
+        gains_of = by.ndcg_gains
+        return lambda topic, given, *rest: function(topic, gains_of(topic), *rest)
+
+    at = with_gains(lambda topic, gains, k: dcg(topic, gains, k) / ideal_dcg(topic, gains, k))
+    functions: Dict[str, Callable[..., Any]] = {
+        "ndcg_cut": lambda topic, k: at(topic, {}, k),
+        "ndcg": lambda topic, gains: at(topic, gains, sys.maxsize),
+        "dcg": with_gains(lambda topic, gains: dcg(topic, gains, sys.maxsize)),
+        "ideal_dcg": with_gains(lambda topic, gains: ideal_dcg(topic, gains, sys.maxsize))}
+    if not (by.ndcg_discount or by.ideal_retrieved):
+        functions.update((name, with_gains(MEASURES[name].function)) for name in ("G", "ndcg_rel", "Rndcg"))
+    return functions
+
+
+def _rbp_functions(by: Conventions) -> Dict[str, Callable[..., Any]]:
+    def p_of(p: float) -> float:
+        return p if by.persistence is None else by.persistence
+
+    def rbp(topic: JudgedRanking, p: float, gains: Gains) -> float:
+        if by.largest_grade is None:
+            return rank_biased_precision(topic, p_of(p), gains)
+        weights = _persistences(p_of(p), topic.num_ret + 1)
+        return (1 - p_of(p)) * add_up((), [topic.grades[rank] / max(by.largest_grade, 1) * weights[rank - 1]
+                                           for rank in topic.judged_ranks])
+
+    def residual(topic: JudgedRanking, p: float) -> float:
+        if by.plain_residual:
+            return rbp(topic, p, {}) + _persistences(p_of(p), topic.num_ret + 1)[-1]
+        return rank_biased_precision_residual(topic, p_of(p))
+    return {"rbp": rbp, "rbp_resid": residual}
 
 
 def _conventions(qrels: Mapping[bytes, Any], ranks: Mapping[bytes, Mapping[bytes, int]],
                  settings: Settings) -> List[Convention]:
     """All conventions to try that differ from the settings.  To try another one, add it here."""
+    are_grades = settings.rel_format == "qrels"
+    are_groups = settings.rel_format == "qrels_jg"
     other = next(release for release in RELEASES.values() if release != settings.release)
     table = [Convention("the rules of trec_eval %s are followed" % other.name, {"release": other})]
-    places = {topic: {docno: i for i, docno in enumerate(of_topic)} for topic, of_topic in ranks.items()}
+    table += _tie_conventions(qrels, ranks, settings)
 
-    def has_relevant(judgments: Mapping[bytes, int], settings: Settings) -> bool:
-        return any(grade >= max(settings.relevance_level, 0) for grade in judgments.values())
+    def has_relevant(judgments: Mapping[bytes, Any], settings: Settings) -> bool:
+        grades = itertools.chain.from_iterable(group.values() for group in (
+            judgments.values() if are_groups else [judgments]))
+        return any(grade >= max(settings.relevance_level, 0) for grade in grades)
 
-    table += [Convention("documents of equal score are ordered " + how, {"tie_key": key}) for how, key in (
-        ("by ascending docno", lambda topic, docno, settings: docno),
-        ("as in the run file", lambda topic, docno, settings: places[topic][docno]),
-        ("by the rank column of the run", lambda topic, docno, settings: ranks[topic][docno]),
-        ("with the relevant ones last", lambda topic, docno, settings:
-            qrels[topic].get(docno, -1) >= settings.relevance_level),
-        ("with the relevant ones first", lambda topic, docno, settings:
-            qrels[topic].get(docno, -1) < settings.relevance_level))]
-
-    table += [
-        Convention("topics that are missing from the run are %s" % (
-            "ignored" if settings.complete else "counted as 0"), {"complete": not settings.complete}),
-        Convention("topics without a relevant document do not count in averages", {"counts": has_relevant}),
-        Convention("figures are cut off instead of rounded", {"is_cut_off": True})]
-    if not settings.judged_only:
-        table.append(Convention("unjudged documents are removed from the ranking (-J)", {"judged_only": True}))
-    table += [Convention("documents count as relevant from grade %d on (-l %d)" % (level, level),
-                         {"relevance_level": level}) for level in (1, 2, 3) if level != settings.relevance_level]
+    table.append(Convention("topics that are missing from the run are %s" % (
+        "ignored" if settings.complete else "counted as 0"), {"complete": not settings.complete}))
+    if are_grades or are_groups:
+        table.append(Convention("topics without a relevant document do not count in averages",
+                                {"counts": has_relevant}))
+        if not settings.judged_only:
+            table.append(Convention("unjudged documents are removed from the ranking (-J)", {"judged_only": True}))
+        table += [Convention("documents count as relevant from grade %d on (-l %d)" % (level, level),
+                             {"relevance_level": level}) for level in (1, 2, 3) if level != settings.relevance_level]
+    longest = max(map(len, ranks.values()), default=0)
     table += [Convention("the ranking is cut at %d documents (-M %d)" % (depth, depth), {"depth": depth})
-              for depth in (5, 10, 20, 50, 100, 1000) if depth != settings.depth]
-    return table + _measure_conventions(qrels)
+              for depth in (5, 10, 20, 50, 100, 1000) if depth != settings.depth
+              and depth < longest or settings.depth is not None and depth > settings.depth]
+    table += [
+        Convention("figures are cut off instead of rounded", {"is_cut_off": True}),
+        *(Convention("figures are rounded to %s, although more are shown" % _plural(decimals, "decimal"),
+                     {"rounded_to": decimals}) for decimals in (1, 2, 3)),
+        Convention("averages are taken over rounded values, as they are shown for topics", {"rounds_topics": True})]
+    return table + (_measure_conventions(qrels) if are_grades else [])
 
 
-def _measure_conventions(qrels: Mapping[bytes, Any]) -> List[Convention]:
-    """The conventions that take the place of a measure's formula."""
-    def by_measure(sentence: str, functions: Mapping[str, Callable[..., Any]]) -> Convention:
+def _tie_conventions(qrels: Mapping[bytes, Any], ranks: Mapping[bytes, Mapping[bytes, int]],
+                     settings: Settings) -> List[Convention]:
+    """What orders documents of equal score."""
+    places = {topic: {docno: i for i, docno in enumerate(of_topic)} for topic, of_topic in ranks.items()}
+    keys: List[Tuple[str, Callable[[bytes, bytes, Settings], Any]]] = [
+        ("as in the run file", lambda topic, docno, settings: places[topic][docno]),
+        ("by the rank column of the run", lambda topic, docno, settings: ranks[topic][docno])]
+    if "prefs" in settings.rel_format:
+        # By descending docno, which is the order that `_reordered` starts from.
+        keys.insert(0, ("by descending docno", lambda topic, docno, settings: 0))
+    else:
+        keys.insert(0, ("by ascending docno", lambda topic, docno, settings: docno))
+    if settings.rel_format == "qrels":
+        def is_relevant(topic: bytes, docno: bytes, settings: Settings) -> bool:
+            return bool(qrels[topic].get(docno, -1) >= max(settings.relevance_level, 0))
+        keys += [("with the relevant ones last", is_relevant),
+                 ("with the relevant ones first", lambda *document: not is_relevant(*document))]
+    return [Convention("documents of equal score are ordered " + how, {"tie_key": key}) for how, key in keys]
+
+
+_AP = ("map", "map_cut", "gm_map")
+_NDCG = ("ndcg_cut", "ndcg", "dcg", "ideal_dcg")
+_WITH_GAINS = (*_NDCG, "G", "ndcg_rel", "Rndcg")
+
+
+def _measure_conventions(qrels: Mapping[bytes, Mapping[bytes, int]]) -> List[Convention]:
+    """The conventions that change the formula of a measure."""
+    def instead(sentence: str, functions: Mapping[str, Callable[..., Any]]) -> Convention:
         return Convention(sentence, {"functions": functions}, tuple(functions))
-
-    def average_precision_over(divisor: Callable[[JudgedRanking, int], float]) -> Dict[str, Callable[..., Any]]:
-        def at(topic: JudgedRanking, k: int) -> Value:
-            ranks = topic.relevant_to(k)
-            return add_up(ranks, topic.precisions[:len(ranks)]) / divisor(topic, k)
-        return {"map": lambda topic: at(topic, topic.num_ret), "map_cut": at,
-                "gm_map": lambda topic: _floored_log(at(topic, topic.num_ret))}
-
-    def ndcg_with(gains: Callable[[JudgedRanking], Gains],
-                  discount: Callable[[int], float] = lambda rank: math.log2(rank + 1),
-                  ideal_is_retrieved: bool = False) -> Dict[str, Callable[..., Any]]:
-        def dcg(ranks: Sequence[int], gained: Sequence[float]) -> Value:
-            return add_up(ranks, [gain / discount(rank) for rank, gain in zip(ranks, gained)])
-
-        def ideal_dcg(topic: JudgedRanking, k: int) -> Value:
-            retrieved = sorted((gain for gain in topic.gained(gains(topic))[1] if gain > 0), reverse=True)
-            ideal = (retrieved if ideal_is_retrieved else topic.ideal_gains(gains(topic)))[:k]
-            return dcg(range(1, len(ideal) + 1), ideal)
-
-        def dcg_at(topic: JudgedRanking, k: int) -> Value:
-            ranks, gained = topic.gained(gains(topic))
-            return dcg(ranks[:bisect_right(ranks, k)], gained)
-
-        def at(topic: JudgedRanking, k: int) -> Value:
-            return dcg_at(topic, k) / ideal_dcg(topic, k)
-        return {"ndcg_cut": at, "ndcg": lambda topic, _: at(topic, sys.maxsize),
-                "dcg": lambda topic, _: dcg_at(topic, sys.maxsize),
-                "ideal_dcg": lambda topic, _: ideal_dcg(topic, sys.maxsize)}
 
     def interpolated(topic: JudgedRanking, level: float) -> Value:
         m = math.ceil(level * topic.num_rel - 1e-9)
@@ -4015,92 +4161,115 @@ def _measure_conventions(qrels: Mapping[bytes, Any]) -> List[Convention]:
         above = map(topic.nonrelevant_above, topic.relevant_ranks)
         return add_up(topic.relevant_ranks, [1 - min(n, topic.num_rel) / topic.num_rel for n in above]) / topic.num_rel
 
-    largest = max((grade for judgments in qrels.values() if isinstance(judgments, dict)
-                   for grade in judgments.values() if isinstance(grade, int)), default=1)
-
-    def rbp_by_largest(topic: JudgedRanking, p: float, _: Gains) -> float:
-        weights = _persistences(p, topic.num_ret + 1)
-        return (1 - p) * add_up((), [topic.grades[rank] / max(largest, 1) * weights[rank - 1]
-                                     for rank in topic.judged_ranks])
-
-    def rbp_with(p: float) -> Dict[str, Callable[..., Any]]:
-        return {"rbp": lambda topic, _, gains: rank_biased_precision(topic, p, gains),
-                "rbp_resid": lambda topic, _: rank_biased_precision_residual(topic, p)}
-
     def nonzero_mean(values: Sequence[float], over: Averaging) -> float:
         kept = [value for value in values if value > math.log(GEOMETRIC_FLOOR)]
         return geometric_mean(kept, Averaging(len(kept))) if kept else 0.0
 
+    largest = max((grade for judgments in qrels.values() for grade in judgments.values()), default=1)
     return [
-        by_measure("AP is divided by the relevant documents retrieved",
-                   average_precision_over(lambda topic, k: len(topic.relevant_to(k)))),
-        by_measure("AP is divided by min(R, k)", {"map_cut": average_precision_over(
-            lambda topic, k: min(topic.num_rel, k))["map_cut"]}),
-        by_measure("AP is divided by min(R, N)", average_precision_over(
-            lambda topic, k: min(topic.num_rel, topic.num_ret))),
-        by_measure("ndcg has gains of 2^grade - 1", ndcg_with(lambda topic: {
-            grade: 2.0 ** min(grade, 300) - 1 for grade in topic.grade_counts})),
-        by_measure("ndcg has a gain of 1 for every relevant document", ndcg_with(lambda topic: {
-            grade: float(grade >= topic.relevance_level) for grade in topic.grade_counts})),
-        by_measure("the ideal ranking of ndcg has the retrieved documents alone",
-                   ndcg_with(lambda topic: {}, ideal_is_retrieved=True)),
-        by_measure("ndcg does not discount its first ranks: the gain is divided by log2(k), from rank 2 on",
-                   ndcg_with(lambda topic: {}, discount=lambda rank: max(1.0, math.log2(rank)))),
-        by_measure("precision is divided by min(k, N)", {
+        Convention("AP is divided by the relevant documents retrieved",
+                   {"ap_divisor": lambda topic, k: len(topic.relevant_to(k))}, _AP),
+        Convention("AP is divided by min(R, k)",
+                   {"ap_divisor": lambda topic, k: min(topic.num_rel, k)}, ("map_cut",)),
+        Convention("AP is divided by min(R, N)",
+                   {"ap_divisor": lambda topic, k: min(topic.num_rel, topic.num_ret)}, _AP),
+        Convention("ndcg has gains of 2^grade - 1", {"ndcg_gains": lambda topic: {
+            grade: 2.0 ** min(grade, 300) - 1 for grade in topic.grade_counts}}, _WITH_GAINS),
+        Convention("ndcg has a gain of 1 for every relevant document", {"ndcg_gains": lambda topic: {
+            grade: float(grade >= topic.relevance_level) for grade in topic.grade_counts}}, _WITH_GAINS),
+        Convention("the ideal ranking of ndcg has the retrieved documents alone", {"ideal_retrieved": True},
+                   ("ndcg_cut", "ndcg", "ideal_dcg")),
+        Convention("ndcg does not discount its first ranks: the gain is divided by log2(k), from rank 2 on",
+                   {"ndcg_discount": lambda rank: max(1.0, math.log2(rank))}, _NDCG),
+        instead("precision is divided by min(k, N)", {
             "P": lambda topic, k: share(topic.relevant_to(k), min(k, topic.num_ret))}),
-        by_measure("recall is divided by min(R, k)", {"recall": relative_precision}),
-        by_measure("Rprec_mult is as published: hits at rank floor(c * R + 0.5), divided by R", {
+        instead("recall is divided by min(R, k)", {"recall": relative_precision}),
+        instead("Rprec_mult is as published: hits at rank floor(c * R + 0.5), divided by R", {
             "Rprec_mult": lambda topic, multiple: recall(topic, math.floor(multiple * topic.num_rel + 0.5))}),
-        by_measure("rbp_resid is as published: rbp + p^N", {
-            "rbp_resid": lambda topic, p: rank_biased_precision(topic, p, {}) + p ** topic.num_ret}),
-        by_measure("bpref is 1 - n/R for each relevant document", {
+        instead("bpref is 1 - n/R for each relevant document", {
             "bpref": original_bpref, "gm_bpref": lambda topic: _floored_log(original_bpref(topic))}),
-        by_measure("interpolated precision is the largest one at recall >= c exactly", {
+        instead("interpolated precision is the largest one at recall >= c exactly", {
             "iprec_at_recall": interpolated, "11pt_avg": lambda topic, levels: add_up(
-                (), [interpolated(topic, level) for level in levels]) / len(levels)}),
-        by_measure("0.00001 is added to each AP in gm_map, instead of being its least value", {
-            "gm_map": lambda topic: math.log(average_precision(topic) + GEOMETRIC_FLOOR)}),
+                (), [interpolated(topic, level) for level in levels[::-1]]) / len(levels)}),
+        Convention("0.00001 is added to each AP in gm_map, instead of being its least value",
+                   {"logarithm": lambda value: math.log(value + GEOMETRIC_FLOOR)}, ("gm_map",)),
         Convention("topics with an AP of 0 are left out of gm_map", {"summaries": {"gm_map": nonzero_mean}},
                    ("gm_map",)),
-        *(by_measure("rbp has p = %s" % p, rbp_with(p)) for p in (0.5, 0.8, 0.95)),
-        by_measure("grades are divided by the largest one of all topics in rbp", {"rbp": rbp_by_largest})]
+        *(Convention("rbp has p = %s" % p, {"persistence": p}, ("rbp", "rbp_resid")) for p in (0.5, 0.8, 0.95)),
+        Convention("grades are divided by the largest one of all topics in rbp", {"largest_grade": largest}, ("rbp",)),
+        Convention("rbp_resid is as published: rbp + p^N", {"plain_residual": True}, ("rbp_resid",))]
 
 
-def _audit(audit: Audit, reported: Sequence[Reported], commands: str, digits: int) -> Tuple[int, List[str]]:
+_MOST_ROWS = 5  # of a measure's values that do not agree
+_MOST_EXPLANATIONS = 12
+
+
+def _audit(audit: Audit, reported: Sequence[Reported], files: Sequence[str], digits: int) -> Tuple[int, List[str]]:
     """The number of values that do not agree, and the lines that say which and why."""
     own = Conventions(audit.settings)
-    here = audit.evaluate(reported, own)
-    by_measure: Dict[str, List[Reported]] = {}
-    for value in reported:
-        by_measure.setdefault(value.column.measure.name, []).append(value)
-    lines, departures = [], 0
-    for name, group in by_measure.items():
-        wrong = [value for value in group if not _agrees(here, value, own)]
-        departures += len(wrong)
-        if not wrong:
-            continue
-        lines += ["", "%s: %d of %s do not agree" % (name, len(wrong), _plural(len(group), "value"))]
-        wrong.sort(key=lambda value: -abs(value.value - _known(here, value)))
-        rows = [["all topics" if value.topic is None else _decode(value.topic), value.column.name,
-                 "%.*f" % (value.decimals, value.value), "%.*f" % (max(value.decimals, digits), _known(here, value))
-                 if (value.topic, value.column.name) in here else "none"] for value in wrong[:5]]
-        lines += _table(["topic", "measure", "reported", "here"], rows, True)
-        explanations = audit.explanations(group)
-        if explanations:
+    here = audit.evaluate(reported, own, {})
+    groups = {name: _as_fractions(group, here) for name, group in _by_measure(reported).items()}
+    departing = {name: [value for value in group if not _agrees(here, value, own)] for name, group in groups.items()}
+    explanations = audit.explanations({name: groups[name] for name, wrong in departing.items() if wrong})
+    lines = []
+    for name, sentences in explanations.items():
+        wrong = departing[name]
+        lines += ["", "%s: %d of %s %s not agree" % (name, len(wrong), _plural(len(groups[name]), "value"),
+                                                     "does" if len(wrong) == 1 else "do"),
+                  *_worst(wrong, here, digits)]
+        if sentences:
             lines.append("  all reported values of %s come out if" % name)
-            lines += ["    " + ("or " if i else "") + sentence for i, sentence in enumerate(explanations)]
+            lines += ["    " + ("or " if i else "") + sentence
+                      for i, sentence in enumerate(sentences[:_MOST_EXPLANATIONS])]
+            if len(sentences) > _MOST_EXPLANATIONS:
+                lines.append("    or %d more" % (len(sentences) - _MOST_EXPLANATIONS))
         else:
-            first = min(wrong, key=lambda value: (value.topic is None, value.topic or b""))
-            topic = "" if first.topic is None else " -D 0.%s" % _decode(first.topic)
-            lines += ["  no convention that is known here explains that, nor do two; for the first to depart, %s, see"
-                      % ("the summary" if first.topic is None else "topic " + _decode(first.topic)),
-                      "    trec_eval_ref --explain %s%s %s" % (first.request, topic, commands)]
-    return departures, lines
+            lines += _unexplained(wrong, here, audit.settings, files)
+    return sum(map(len, departing.values())), lines
 
 
-def _known(values: Values, reported: Reported) -> float:
-    value = values.get((reported.topic, reported.column.name), 0.0)
-    return 0.0 if isinstance(value, str) else value
+def _worst(wrong: Sequence[Reported], here: Values, digits: int) -> List[str]:
+    """The table of the values that depart most."""
+    def departure(value: Reported) -> float:
+        own = here.get((value.topic, value.column.name))
+        difference = math.inf if own is None else abs(value.value - own)
+        return math.inf if math.isnan(difference) else difference
+
+    def figure(value: float, decimals: int) -> str:
+        return "%.*f" % (max(decimals, 0), value) if abs(value) < 1e15 else "%g" % value
+    rows = []
+    for value in sorted(wrong, key=departure, reverse=True)[:_MOST_ROWS]:
+        own = here.get((value.topic, value.column.name))
+        rows.append(["all topics" if value.topic is None else _decode(value.topic), value.column.name,
+                     figure(value.value, value.decimals),
+                     "none" if own is None else figure(own, max(value.decimals, digits))])
+    return _table(["topic", "measure", "reported", "here"], rows, True)
+
+
+def _unexplained(wrong: Sequence[Reported], here: Values, settings: Settings, files: Sequence[str]) -> List[str]:
+    """What to say of values that no convention explains: where they depart first, and how to see why."""
+    import shlex
+    lines = ["  no convention that is known here explains that, nor do two together"]
+    known = [value for value in wrong if (value.topic, value.column.name) in here]
+    if not known:
+        return lines + ["  nothing is computed here for %s" % (
+            "all topics" if wrong[0].topic is None else "topic " + _decode(wrong[0].topic))]
+    first = min(known, key=lambda value: (value.topic is None, value.topic or b""))
+    name = "the summary" if first.topic is None else "topic " + _decode(first.topic)
+    command = ["trec_eval_ref", "--explain", first.request,
+               *([] if first.topic is None else ["-D", "0." + _decode(first.topic)]), *_options(settings), *files]
+    return lines + ["  for the first to depart, %s, see" % name, "    " + " ".join(map(shlex.quote, command))]
+
+
+def _options(settings: Settings) -> List[str]:
+    """The command line options that give the settings."""
+    default = Settings()
+    valued = (("--release", settings.release.name, default.release.name),
+              ("-l", settings.relevance_level, default.relevance_level), ("-M", settings.depth, default.depth),
+              ("-N", settings.collection_size, default.collection_size),
+              ("-R", settings.rel_format, default.rel_format))
+    return [*["-c"] * settings.complete, *["-J"] * settings.judged_only,
+            *(word for option, value, usual in valued if value != usual for word in (option, str(value)))]
 
 
 # ---- The interface of pytrec_eval ----
@@ -4524,7 +4693,7 @@ def _audit_files(qrels: Source, run: Source, report: Source, settings: Settings,
     if reported_topics and not reported_topics & judgments.topics.keys():
         raise TrecEvalError(str(_nothing_in_common(report.name, reported_topics, qrels.name, judgments.topics)))
     audit = Audit(judgments, scores, ranks, settings)
-    departures, lines = _audit(audit, reported, "%s %s" % (qrels.name, run.name), digits)
+    departures, lines = _audit(audit, reported, (qrels.name, run.name), digits)
     head = ["%d of %s in %s agree with what comes out here" % (
         len(reported) - departures, _plural(len(reported), "value"), report.name), "  " + signature(settings)]
     if unknown:
