@@ -193,17 +193,17 @@ def _plural(count: int, noun: str) -> str:
 
 
 class Notes:
-    """Warnings collected on the way: for each kind the first place and a count.
+    """Warnings collected on the way: for each kind the first place, such as run.txt:17, and a count.
 
     A run that is read twice is noted anew each time: `restart` forgets what
-    the file told so far.
+    its lines told so far.
     """
 
     def __init__(self) -> None:
         self._found: Dict[Tuple[str, str], List[Any]] = {}
 
     def add(self, kind: str, place: str, text: str) -> None:
-        note = self._found.setdefault((place.partition(":")[0], kind), [place, text, 0])
+        note = self._found.setdefault((place.rpartition(":")[0], kind), [place, text, 0])
         note[2] += 1
 
     def restart(self, file: str) -> None:
@@ -261,9 +261,9 @@ class Source:
 
     def __init__(self, name: str, open: Callable[[], ContextManager[BinaryIO]], size: int = 0):
         self.name = name
-        self.fraction = 0.0  # of the bytes as stored, how much has been read
         self._open = open
         self._size = size
+        self._stored: Optional[BinaryIO] = None  # what is being read
 
     @classmethod
     def of(cls, source: Any, name: str = "input") -> "Source":
@@ -307,17 +307,23 @@ class Source:
         weakref.finalize(made, copy.close)
         return made
 
+    @property
+    def fraction(self) -> float:
+        """How much of the bytes as stored has been read, or 0 if their number is not known."""
+        if not self._stored or not self._size:
+            return 0.0
+        return 1.0 if self._stored.closed else self._stored.tell() / self._size
+
     def blocks(self) -> Iterator[bytes]:
         """The content, unpacked if it is compressed, in blocks of whole lines."""
         try:
-            with self._open() as stored:
-                stream = _unpacked(stored)
+            with self._open() as self._stored:
+                stream = _unpacked(self._stored)
                 while True:
                     block = stream.read(_BLOCK_SIZE)
                     if not block:
                         return
                     block += stream.readline()
-                    self.fraction = stored.tell() / self._size if self._size else 0.0
                     yield block
         except (OSError, EOFError, ImportError) as error:
             raise _cannot_read(self.name, error) from None
@@ -561,7 +567,10 @@ class RunReader:
                     if topic in finished:
                         yield from self._collected()
                         return
-                ranking.update(zip(docnos[start:end], self._scores(texts, numbers, start, end)))
+                if end - start < len(topics):
+                    ranking.update(zip(docnos[start:end], self._scores(texts[start:end], numbers[start:end])))
+                else:
+                    ranking.update(zip(docnos, self._scores(texts, numbers)))
                 lines += end - start
             self._report(len(finished), numbers)
         if topic is not None:
@@ -573,8 +582,8 @@ class RunReader:
             self.tag = tags[-1]
             yield numbers, topics, docnos, texts
 
-    def _scores(self, texts: List[bytes], numbers: Sequence[int], start: int, end: int) -> List[float]:
-        return _scores(texts[start:end], numbers[start:end], self.source.name, self._notes, allow_nan=True)
+    def _scores(self, texts: List[bytes], numbers: Sequence[int]) -> List[float]:
+        return _scores(texts, numbers, self.source.name, self._notes, allow_nan=True)
 
     def _collected(self) -> Iterator[Tuple[bytes, Dict[bytes, float], int]]:
         """All topics of a run whose lines are not grouped by topic."""
@@ -586,8 +595,7 @@ class RunReader:
                 kept = [topic in self.wanted for topic in topics]
                 numbers = list(itertools.compress(numbers, kept))
                 topics, docnos, texts = (list(itertools.compress(column, kept)) for column in (topics, docnos, texts))
-            scores = self._scores(texts, numbers, 0, len(texts))
-            for topic, docno, score in zip(topics, docnos, scores):
+            for topic, docno, score in zip(topics, docnos, self._scores(texts, numbers)):
                 try:
                     of_topic = collected[topic]
                 except KeyError:
@@ -3323,18 +3331,20 @@ def _report_json(evaluated: _Evaluated, per_topic: bool, summary: bool, measures
 class View(NamedTuple):
     """What one set of judgments makes of a topic: the judged ranking, with the documents' names.
 
-    label    the judgment group, if there are several
-    judged   what the measure's function looks at
-    ranking  (docno, score, grade, whether other documents have the same score)
-             by rank; the grade is None if the judgments do not have the document
-    missed   (docno, grade) of the documents of positive grade that are not in
-             the ranking, by descending grade
+    label     the judgment group, if there are several
+    judged    what the measure's function looks at
+    ranking   (docno, score, grade, whether other documents have the same score)
+              by rank; the grade is None if the judgments do not have the document
+    missed    (docno, grade) of the judged documents that are not in the ranking,
+              by descending grade
+    left_out  how many documents of the run -M and -J keep out of the ranking
     """
 
     label: str
     judged: Any
     ranking: Sequence[Tuple[str, float, Optional[float], bool]]
     missed: Sequence[Tuple[str, float]]
+    left_out: int
 
 
 class Explanation(NamedTuple):
@@ -3393,14 +3403,15 @@ class _Explained(_Evaluated):
 
 def _view(label: str, judged: Any, grades: Mapping[Any, float], scores: Mapping[Any, float],
           settings: Settings) -> View:
-    places = REL_FORMATS[settings.rel_format].place(scores, grades, scores, settings)[0]
-    times = Counter(settings.release.keep_scores(scores.values()))
+    places, num_ret = REL_FORMATS[settings.rel_format].place(scores, grades, scores, settings)
     kept = dict(zip(scores, settings.release.keep_scores(scores.values())))
+    times = Counter(kept.values())
     ranking = [("(none)" if docno == _UNPOOLED else _decode(docno), scores[docno], grades.get(docno),
                 times[kept[docno]] > 1) for _, docno in places]
-    missed = [(_decode(docno), grade) for docno, grade in grades.items()
-              if grade > 0 and docno not in {docno for _, docno in places}]
-    return View(label, judged, ranking, sorted(missed, key=lambda document: (-document[1], document[0])))
+    ranked = {docno for _, docno in places}
+    missed = [(_decode(docno), grade) for docno, grade in grades.items() if grade >= 0 and docno not in ranked]
+    return View(label, judged, ranking, sorted(missed, key=lambda document: (-document[1], document[0])),
+                len(scores) - num_ret)
 
 
 Detail = Tuple[str, Callable[[Any, int, Arguments], Any]]  # a column of a table: its head, and what it shows at a rank
@@ -3440,16 +3451,18 @@ _DETAILS: Dict[str, Sequence[Detail]] = {  # by measure, what stands beside a ra
     "map": (_RELEVANT_ABOVE,), "gm_map": (_RELEVANT_ABOVE,), "map_cut": (_RELEVANT_ABOVE,), "yaap": (_RELEVANT_ABOVE,),
     "bpref": (_NONRELEVANT_ABOVE,), "gm_bpref": (_NONRELEVANT_ABOVE,),
     "infAP": (_RELEVANT_ABOVE, _NONRELEVANT_ABOVE, ("pool-unjudged above", _pool_unjudged_above)),
-    "binG": (_RELEVANT_ABOVE,), "G": _GAIN_AND_DISCOUNT[:2],
+    "binG": (("others above", lambda topic, rank, arguments: rank - 1 - bisect_left(topic.relevant_ranks, rank)),),
+    "G": _GAIN_AND_DISCOUNT[:2],
     "dcg": _GAIN_AND_DISCOUNT, "ideal_dcg": (_IDEAL_GAIN, _DISCOUNT),
     "ndcg": _GAIN_AND_DISCOUNT, "ndcg_cut": _GAIN_AND_DISCOUNT,
     "rbp": (("gain from 0 to 1", _scaled_gain_at), _WEIGHT), "rbp_resid": (_WEIGHT,),
 }
 
 _RELATED: Dict[str, Sequence[str]] = {  # by measure, the others whose terms it is made of or completed by
-    "ndcg": ("ideal_dcg",), "ndcg_cut": ("ideal_dcg",), "ndcg_rel": ("dcg", "ideal_dcg"),
-    "Rndcg": ("dcg", "ideal_dcg"), "rbp": ("rbp_resid",),
+    "ndcg_rel": ("dcg", "ideal_dcg"), "Rndcg": ("dcg", "ideal_dcg"), "rbp": ("rbp_resid",),
 }
+
+_NOT_OF_RELEVANT = ("num_ret", "num_nonrel_judged_ret", "ideal_dcg", "rbp_resid", "unj")  # what others contribute to
 
 
 def explanation_lines(explanation: Explanation, all_rows: bool = False, digits: int = 4) -> List[str]:
@@ -3468,22 +3481,40 @@ def explanation_lines(explanation: Explanation, all_rows: bool = False, digits: 
             lines += _contingency(view.judged)
     lines += _terms(column, value, explanation.views, all_rows, digits)
     for view in explanation.views:
-        for related in _RELATED.get(name, ()):
-            measure = MEASURES[related]
-            arguments = (_gains_of(column.arguments),) if related.endswith("dcg") else column.arguments[:1]
-            other = measure.function(view.judged, *arguments)
-            lines.append("%s: %s" % (related, _documentation(measure.function)[0]))
-            lines += _terms(Column(related, measure, arguments), other, [view], all_rows, digits)
+        for related, other in _related(column, value, view):
+            lines.append("%s: %s" % (related.name, _documentation(related.measure.function)[0]))
+            lines += _terms(related, other, [view], all_rows, digits)
             lines += _working(related, other, digits)
-        if view.missed:
-            missed = ["%s (grade %g)" % document for document in view.missed]
+        missed = ["%s (grade %g)" % document for document in _contributors(column, view)]
+        if missed:
             shown = missed if all_rows or len(missed) <= 15 else missed[:15] + ["and %d more" % (len(missed) - 15)]
+            adds_nothing = _is_sum_over_ranks(value) and name not in _NOT_OF_RELEVANT
             lines.append("%snot retrieved%s: %s" % (
-                view.label and view.label + ": ", ", adding 0" * _is_sum_over_ranks(value), ", ".join(shown)))
-    lines += _working(column.name, value, digits)
+                view.label and view.label + ": ", ", adding 0" * adds_nothing, ", ".join(shown)))
+    lines += _working(column, value, digits)
     if explanation.note:
         lines.append("printed as 0: " + explanation.note)
     return [lines[0], *("  " + line for line in lines[1:])]
+
+
+def _related(column: Column, value: Union[float, str], view: View) -> Iterator[Tuple[Column, Any]]:
+    """Other measures that help to understand a value, with theirs."""
+    arguments = (_gains_of(column.arguments),)
+    if column.measure.name in ("ndcg", "ndcg_cut") and isinstance(value, Value):
+        cut = "" if column.measure.name == "ndcg" else " up to rank %d" % column.arguments[0]
+        yield Column("ideal_dcg" + cut, MEASURES["ideal_dcg"], arguments), value.working[2]
+    for name in _RELATED.get(column.measure.name, ()):
+        if not name.endswith("dcg"):
+            arguments = column.arguments[:1]
+        yield Column(name, MEASURES[name], arguments), MEASURES[name].function(view.judged, *arguments)
+
+
+def _contributors(column: Column, view: View) -> List[Tuple[str, float]]:
+    """Those of the documents missed that are relevant or, to a measure of gains, have one."""
+    if column.measure.name == "ndcg_cut" or any(isinstance(argument, Mapping) for argument in column.arguments):
+        gains = _gains_of(column.arguments)
+        return [(docno, grade) for docno, grade in view.missed if gains.get(int(grade), grade) > 0]
+    return [(docno, grade) for docno, grade in view.missed if grade >= view.judged.relevance_level]
 
 
 def _documentation(function: Any) -> Tuple[str, List[str], List[str]]:
@@ -3537,9 +3568,9 @@ def _quantities(view: View) -> List[str]:
     if isinstance(topic, JudgedRanking):
         return ["%sR = %d relevant documents in the judgments (grade >= %d), and %d judged nonrelevant"
                 % (label, topic.num_rel, topic.relevance_level, topic.num_nonrel),
-                "%sN = %d documents retrieved: %d relevant, %d judged nonrelevant, %d not judged"
-                % (label, topic.num_ret, topic.hits, len(topic.nonrelevant_ranks),
-                   topic.num_ret - len(topic.judged_ranks))]
+                "%sN = %d documents retrieved%s: %d relevant, %d judged nonrelevant, %d not judged"
+                % (label, topic.num_ret, " (without %d that -M or -J leaves out)" % view.left_out * bool(view.left_out),
+                   topic.hits, len(topic.nonrelevant_ranks), topic.num_ret - len(topic.judged_ranks))]
     if isinstance(topic, PreferenceRanking):
         lines = ["%d of the %d documents that preferences name are retrieved" % (topic.num_ret, len(topic.docnos))]
         for name, group in topic.groups.items():
@@ -3579,7 +3610,9 @@ def _terms(column: Column, value: Union[float, str], views: Sequence[View], all_
         return _table(["rank", "docno", "score", "grade", "", "shown as"], rows, all_rows)
     if not isinstance(value, Value) or not value.ranks:
         return []
-    divisor = float(value.working[2]) if value.working[:1] == ("{} / {}",) else 0.0
+    divisor = 0.0
+    if value.working[:1] == ("{} / {}",) and not getattr(value.working[1], "working", ()):
+        divisor = float(value.working[2])  # of nothing but the sum, so that it divides each term as well
     details = _DETAILS.get(column.measure.name, ())
     heads = ["", "adds", "total"]
     if _is_sum_over_ranks(value):
@@ -3608,20 +3641,24 @@ def _document(view: View, rank: int) -> List[str]:
     return [docno, "%.10g" % score, "-" if grade is None else "%g" % grade, ", ".join(marks)]
 
 
-def _working(name: str, value: Union[float, str], digits: int) -> List[str]:
+def _working(column: Column, value: Union[float, str], digits: int) -> List[str]:
     """How the terms became the value, the value last; what needed an expression of its own comes before."""
     if isinstance(value, str):
-        return ["%s = '%s'" % (name, value)]
-    shown = "%d" % value if isinstance(value, int) else "%.*f" % (digits, value)
+        return ["%s = '%s'" % (column.name, value)]
+    shown = "%d" % value if column.measure.is_count else "%.*f" % (digits, value)
+    return [*_steps(value, digits)[:-1], " = ".join([column.name, *_steps(value, digits)[-1:], shown])]
+
+
+def _steps(value: Any, digits: int) -> List[str]:
+    """The expressions that a value was worked out by: those of its numbers with their results, and its own."""
     if not isinstance(value, Value) or not value.working:
-        return ["%s = %s" % (name, shown)]
+        return []
     expression, *numbers = value.working
-    lines = []
+    steps = []
     for number in numbers:
-        if isinstance(number, Value) and number.working:
-            lines += _working("", number, digits)
-    text = expression.format(*(_figure(number, digits) for number in numbers))
-    return lines + ["%s = %s = %s" % (name, text, shown) if name else "%s = %s" % (text, shown)]
+        of_number = _steps(number, digits)
+        steps += of_number[:-1] + ["%s = %s" % (step, _figure(number, digits)) for step in of_number[-1:]]
+    return steps + [expression.format(*(_figure(number, digits) for number in numbers))]
 
 
 def _explanation(evaluated: _Explained, run: Source, summary: bool, all_rows: bool, digits: int) -> List[bytes]:
@@ -3629,12 +3666,13 @@ def _explanation(evaluated: _Explained, run: Source, summary: bool, all_rows: bo
     lines: List[str] = []
     for topic in evaluated.ordered():
         for explanation in evaluated.explanations(topic):
-            lines += [*explanation_lines(explanation, all_rows, digits), ""]
+            if explanation.column.measure.summary not in (run_tag, number_of_topics):
+                lines += [*explanation_lines(explanation, all_rows, digits), ""]
     if summary:
         lines.append("all topics")
         for column, value in evaluated.summaries():
             lines.append("  %s: %s" % (column.name, _documentation(column.measure.summary)[0]))
-            lines += ["    " + line for line in _working(column.name, value, digits)]
+            lines += ["    " + line for line in _working(column, value, digits)]
         in_run = {topic for _, columns in _tables(run, _RUN, evaluated.settings.release, Notes())
                   for topic in columns[0]}
         lines += _other_topics("in the qrels alone", evaluated.qrels_topics - in_run,
@@ -3709,7 +3747,7 @@ def _reported_figure(text: str) -> Optional[Tuple[float, int]]:
         number, fraction, fraction_alone, exponent, percent = match.groups()
         decimals = len(fraction or fraction_alone or "") - int(exponent or 0) + 2 * len(percent)
         return float(number) / (100 if percent else 1), max(decimals, -300)
-    return (math.nan, 0) if _NO_FIGURE.fullmatch(text) else None
+    return (float(text), 0) if _NO_FIGURE.fullmatch(text) else None
 
 
 def _json_values(text: bytes, file: str) -> Iterator[Tuple[Optional[str], str, str]]:
@@ -3789,7 +3827,7 @@ def _as_fractions(group: List[Reported], here: "Values") -> List[Reported]:
     """The values of a measure, divided by 100 if that takes them closer to what comes out here: percentages."""
     known = [(value.value, here[value.topic, value.column.name]) for value in group
              if (value.topic, value.column.name) in here and math.isfinite(value.value)]
-    is_percent = any(abs(value) > 1.01 for value, _ in known) and (
+    is_percent = 1.01 < max([abs(value) for value, _ in known], default=0) <= 101 and (
         sum(abs(value / 100 - own) for value, own in known) < sum(abs(value - own) for value, own in known))
     if not is_percent or group[0].column.measure.is_count:
         return group
@@ -3813,7 +3851,6 @@ class Conventions(NamedTuple):
     logarithm        of an average precision, for gm_map
     ndcg_gains       the gains by grade, given the topic
     ndcg_discount    divides a gain, given its rank
-    ndcg_ideal       the length of the ideal ranking, of the documents given
     ideal_retrieved  whether the ideal ranking has the retrieved documents alone
     persistence      p of rbp
     largest_grade    divides the grades to make the gains of rbp
@@ -3865,8 +3902,8 @@ class _Audited(_Evaluated):
                 self._judged[topic] = REL_FORMATS[self.settings.rel_format].judge(judgments, scores, self.settings)
             except TrecEvalError as error:
                 raise TrecEvalError("topic %s: %s" % (_quoted(topic), error), status=4) from None
-        self.rows[topic] = array("d", [function(self._judged[topic], *arguments)
-                                       for function, arguments in self._calls])
+        values: List[Any] = [function(self._judged[topic], *arguments) for function, arguments in self._calls]
+        self.rows[topic] = array("d", values)
 
     def restrict(self, topics: AbstractSet[Any]) -> None:
         """Leave only some topics in the summary."""
