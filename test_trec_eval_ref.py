@@ -1069,7 +1069,7 @@ ARGUMENT_ERRORS = [  # arguments, exit status, message
     ([], 1, r"expected two files, QRELS and RUN, found 0; --help"),
     (["qrels.txt"], 1, r"found 1; --help"),
     ([*FILES, "third"], 1, r"found 3; --help"),
-    (["-", "-"], 1, r"standard input \(-\) for one of the files"),
+    (["-", "-"], 1, r"standard input \(-\) for one file"),
     ([*FILES, "-m"], 1, r"option -m requires argument"),
     ([*FILES, "--measure"], 1, r"option --measure requires argument"),
 ] + [(options + FILES, status, message) for options, status, message in [
@@ -1114,7 +1114,7 @@ ARGUMENT_ERRORS = [  # arguments, exit status, message
     (["--digits", "-1"], 1, r"option --digits: expected an integer from 0"),
     (["--digits", "99999999999"], 1, r"option --digits: expected "),
     (["--release", "8.1"], 1, r"expected a release, one of 10\.0, 9\.0\.8, found '8\.1'"),
-    (["-D", "0.3"], 7, r"expected topic '3' in both files, found it in neither"),
+    (["-D", "0.3"], 7, r"expected topic '3' in both qrels.txt and run.txt, found it in neither"),
     (["-R", "qrels_jg", "-m", "map"], 4, r"measure map: expected judgments in format qrels, found qrels_jg"),
     (["-R", "prefs", "-m", "map"], 4, r"measure map: expected judgments in format qrels, found prefs"),
     (["-R", "qrels_prefs", "-m", "map_avgjg"], 4, r"measure map_avgjg: expected .*qrels_jg, found qrels_prefs"),
@@ -1319,6 +1319,55 @@ def test_nicknames_name_measures():
     assert {"official", "set", "all_trec"} <= set(NICKNAMES)
     for members in NICKNAMES.values():
         assert set(members) <= set(MEASURES) and len(set(members)) == len(members)
+
+
+@pytest.mark.parametrize("keywords, message", [
+    (dict(depth=-1), "expected a depth from 0, found -1"),
+    (dict(rel_format="trec"), "expected a format of judgments, one of qrels, qrels_jg, prefs, qrels_prefs, found 'trec'"),
+    (dict(release="8"), "expected a release, one of 10.0, 9.0.8, found '8'"),
+    (dict(run={"1": {"a": math.nan}}), "topic '1', document 'a': expected a number as score, found nan"),
+])
+def test_settings_and_numbers_that_evaluate_refuses(keywords, message):
+    arguments = {"qrels": {"1": {"a": 1}}, "run": {"1": {"a": 1.0}}, "measures": ["map"], **keywords}
+    with pytest.raises(TrecEvalError, match="^%s$" % re.escape(message)):
+        evaluate(**arguments)
+
+
+@pytest.mark.parametrize("qrels, run, message", [
+    ([("1", "a", 1)], {"1": {"a": 1.0}}, "expected a dict of dicts as qrels, found list"),
+    ({"1": {"a": 1}}, ["1"], "expected a dict of dicts as run, found list"),
+    ({1: {"a": 1}}, {"1": {"a": 1.0}}, "expected strings as topics, found 1"),
+    ({"1": {"a": 0.5}}, {"1": {"a": 1.0}}, "topic '1', document 'a': expected an integer as grade, found 0.5"),
+    ({"1": {"a": "1"}}, {"1": {"a": 1.0}}, "topic '1', document 'a': expected an integer as grade, found '1'"),
+    ({"1": {"a": 1}}, {"1": {"a": "3.0"}}, "topic '1', document 'a': expected a number as score, found '3.0'"),
+    ({"1": {"a": 1}}, {"1": {2: 3.0}}, "topic '1': expected strings as docnos, found 2"),
+    ({"1": {"a": 1}}, {"1": ["a"]}, "topic '1': expected a dict {docno: score}, found list"),
+])
+def test_types_that_evaluate_refuses(qrels, run, message):
+    with pytest.raises(TypeError, match="^%s$" % re.escape(message)):
+        evaluate(qrels, run, ["map"])
+
+
+def test_evaluate_takes_integers_of_other_types():
+    class Grade:
+        def __index__(self):
+            return 2
+    assert evaluate({"1": {"a": Grade(), "b": True}}, {"1": {"a": 1, "b": 2}}, ["relstring"]).topics == {
+        "1": {"relstring": "12"}}
+
+
+def test_evaluate_warns_of_ignored_parameters():
+    with pytest.warns(TrecEvalWarning, match="^measure map: ignored parameters: '3'$") as caught:
+        evaluate({"1": {"a": 1}}, {"1": {"a": 1.0}}, ["map.3"])
+    assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize("qrels, run, message", [
+    (RUN, QRELS, "qrels.txt:1: expected 4 fields .*; are the files the wrong way round"),
+    (QRELS, QRELS, "run.txt:1: expected 6 fields .*; are the files the wrong way round"),
+])
+def test_swapped_files_are_recognised(tmp_path, qrels, run, message):
+    assert_error(run_main(FILES, write(tmp_path, qrels, run)), 2, message)
 
 
 # ---- Runs and qrels that are not grouped by topic ----
@@ -1956,7 +2005,7 @@ def test_release_of_the_evaluator():
     assert evaluated(["recip_rank"], qrels, run, release="10.0") == {"1": {"recip_rank": 1.0}}
     assert evaluated(["RBP(p=0.5)", "rbp_p=0.25"], qrels, run, release="10.0") == {
         "1": {"rbp_p=0.5": 0.5, "rbp_p=0.25": 0.75}}
-    with pytest.raises(ValueError, match=r"^unknown measure 'rbp' \(trec_eval 9\.0\.8 does not have it\)"):
+    with pytest.raises(ValueError, match=r"^unknown measure 'rbp', which trec_eval 9\.0\.8 does not have"):
         evaluated(["rbp"])
     with pytest.raises(ValueError, match="expected a release"):
         evaluated(["map"], release="9.0.7")
@@ -1977,7 +2026,7 @@ def test_release_of_the_evaluator():
      "measure utility: expected its parameters once, found 2 different ones"),
     ({"ndcg_foo"}, "unknown measure 'ndcg_foo'"),
     ({"official.5"}, "measure official: expected a nickname without parameters, found '5'"),
-    ({"dcg"}, "unknown measure 'dcg' (trec_eval 9.0.8 does not have it)"),
+    ({"dcg"}, "unknown measure 'dcg', which trec_eval 9.0.8 does not have"),
     ({"RR@10"}, "unknown measure 'RR@10'; ask for recip_rank in rankings cut at 10: -M 10 -m recip_rank"),
 ])
 def test_measures_that_pytrec_eval_refuses(measures, message):

@@ -433,8 +433,10 @@ def _rows(block: bytes, number: int, file: str, layout: Layout,
         if not fields or release.has_comments and layout.comment.match(line):
             continue
         if len(fields) < width or len(fields) > width and not layout.more_fields:
-            raise TrecEvalError("%s:%d: expected %d fields (%s), found %d: %s" % (
-                file, number, width, " ".join(layout.fields), len(fields), _quoted(line)))
+            other = {_QRELS: 6, _RUN: 4}.get(layout)
+            raise TrecEvalError("%s:%d: expected %d fields (%s), found %d: %s%s" % (
+                file, number, width, " ".join(layout.fields), len(fields), _quoted(line),
+                "; are the files the wrong way round?" if number == 1 and len(fields) == other else ""))
         numbers.append(number)
         rows.append(fields[:width])
     return numbers, rows
@@ -2944,6 +2946,13 @@ def _trec_eval_name(request: str) -> str:
     return request
 
 
+def _request_of(printed: str) -> str:
+    """The request that gives a printed name: P.5 for P_5."""
+    measures = [name for name in MEASURES if printed.startswith(name + "_")]
+    name = max(measures, key=len, default=printed)
+    return name + "." + printed[len(name) + 1:] if measures else printed
+
+
 def _split_request(request: str, release: Release) -> Tuple[str, str]:
     """A measure or nickname and its parameters: P.5,10 or, for cutoffs, P@5,10."""
     request = _trec_eval_name(request)
@@ -2956,10 +2965,12 @@ def _split_request(request: str, release: Release) -> Tuple[str, str]:
     if name not in known:
         import difflib
         lower = {known_name.lower(): known_name for known_name in known}
-        nearest = [lower[match] for match in difflib.get_close_matches(name.lower(), lower, 1, 0.3)]
-        reason = " (trec_eval %s does not have it)" % release.name if name in release.lacks else ""
-        raise TrecEvalError("unknown measure %s%s%s" % (
-            _quoted(name), reason, "; did you mean %s?" % nearest[0] if nearest else ""), status=1)
+        nearest = [lower[match] for match in difflib.get_close_matches(name.lower(), lower, 1)]
+        nearest = [request for request in [_request_of(name)] if request != name] or nearest
+        hint = "; did you mean %s?" % nearest[0] if nearest else ""
+        if name in release.lacks:
+            hint = ", which trec_eval %s does not have" % release.name
+        raise TrecEvalError("unknown measure %s%s" % (_quoted(name), hint), status=1)
     if separator and not text:
         raise TrecEvalError("measure %s: expected parameters after the %s, found none" % (name, separator), status=1)
     return name, text
@@ -3150,6 +3161,83 @@ class Evaluation(NamedTuple):
     summary: Dict[str, Union[float, str]]
 
 
+def _items(topics: Any, argument: str) -> Iterable[Tuple[Any, Any]]:
+    if not isinstance(topics, Mapping):
+        raise TypeError("expected a dict of dicts as %s, found %s" % (argument, type(topics).__name__))
+    return topics.items()
+
+
+def _are_strings(names: Iterable[Any]) -> bool:
+    try:
+        "".join(names)  # looks at each of them faster than a loop could
+    except TypeError:
+        return False
+    return True
+
+
+def _score(value: Any) -> None:
+    if math.isnan(array("d", [value])[0]):  # array wants a number, where float() would read a text
+        raise ValueError
+
+
+def _problem(topic: Any, documents: Any, content: str, expected: str,
+             check: Callable[[Any], Any]) -> Exception:
+    """The error for the first of a topic's documents that cannot be used."""
+    if not isinstance(topic, str):
+        return TypeError("expected strings as topics, found %r" % (topic,))
+    place = "topic %s" % _quoted(topic)
+    if not isinstance(documents, Mapping):
+        return TypeError("%s: expected a dict {docno: %s}, found %s"
+                         % (place, content, type(documents).__name__))
+    for docno, value in documents.items():
+        if not isinstance(docno, str):
+            return TypeError("%s: expected strings as docnos, found %r" % (place, docno))
+        message = ("%s, document %s: expected %s as %s, found %r"
+                   % (place, _quoted(docno), expected, content, value))
+        try:
+            check(value)
+        except TypeError:
+            return TypeError(message)
+        except (OverflowError, ValueError):
+            return TrecEvalError(message)
+    raise AssertionError("nothing wrong with topic %r" % topic)
+
+
+def _checked_grades(topic: Any, judgments: Any) -> Mapping[str, int]:
+    """A topic's judgments as integers by docno, if they can be taken for that."""
+    if not (_are_strings([topic]) and isinstance(judgments, Mapping) and _are_strings(judgments)):
+        raise _problem(topic, judgments, "grade", "an integer", operator.index)
+    if {int}.issuperset(map(type, judgments.values())):
+        return judgments
+    try:
+        return dict(zip(judgments, map(operator.index, judgments.values())))
+    except TypeError:
+        raise _problem(topic, judgments, "grade", "an integer", operator.index) from None
+
+
+def _checked_scores(topic: Any, ranking: Any) -> Mapping[str, float]:
+    """A topic's ranking as floats by docno, if it can be taken for that."""
+    if not (_are_strings([topic]) and isinstance(ranking, Mapping) and _are_strings(ranking)):
+        raise _problem(topic, ranking, "score", "a number", _score)
+    if {float}.issuperset(map(type, ranking.values())):
+        return ranking
+    try:
+        return dict(zip(ranking, array("d", ranking.values())))
+    except (TypeError, OverflowError):
+        raise _problem(topic, ranking, "score", "a number", _score) from None
+
+
+def _checked_settings(release: str, relevance_level: int, complete: bool, judged_only: bool, depth: Optional[int],
+                      collection_size: int, rel_format: str) -> Settings:
+    """The settings that a caller's keywords give, if they can be."""
+    if depth is not None and depth < 0:
+        raise TrecEvalError("expected a depth from 0, found %d" % depth, status=1)
+    if rel_format not in REL_FORMATS:
+        raise TrecEvalError("expected a format of judgments, one of %s, found %s"
+                            % (", ".join(REL_FORMATS), _quoted(str(rel_format))))
+    return Settings(_release(release), relevance_level, complete, judged_only, depth, collection_size, rel_format)
+
+
 def evaluate(qrels: Mapping[str, Any], run: Mapping[str, Mapping[str, float]],
              measures: Iterable[str] = ("official",), *, release: str = "10.0", relevance_level: int = 1,
              complete: bool = False, judged_only: bool = False, depth: Optional[int] = None,
@@ -3174,24 +3262,32 @@ def evaluate(qrels: Mapping[str, Any], run: Mapping[str, Mapping[str, float]],
     >>> evaluate(qrels, run, ["num_q", "recip_rank"], complete=True).summary
     {'num_q': 2, 'recip_rank': 0.25}
     """
-    settings = Settings(_release(release), relevance_level, complete, judged_only, depth, collection_size, rel_format)
-    return _evaluation(_evaluate_dicts(_Evaluated, qrels, run, measures, settings, zscores))
+    settings = _checked_settings(release, relevance_level, complete, judged_only, depth, collection_size, rel_format)
+    notes = Notes()
+    evaluated = _evaluate_dicts(_Evaluated, qrels, run, measures, settings, notes, zscores)
+    notes.warn()
+    return _evaluation(evaluated)
 
 
-def _evaluate_dicts(kind: Callable[[List[Column], Settings], Evaluated], qrels: Mapping[Any, Any],
-                    run: Mapping[Any, Mapping[Any, float]], measures: Iterable[str], settings: Settings,
-                    norms: Optional[Zscores] = None) -> Evaluated:
+def _evaluate_dicts(kind: Callable[[List[Column], Settings], Evaluated], qrels: Mapping[str, Any],
+                    run: Mapping[str, Mapping[str, float]], measures: Iterable[str], settings: Settings,
+                    notes: Notes, norms: Optional[Zscores] = None) -> Evaluated:
     """Evaluate a run on judgments, both in memory."""
-    columns = _columns([measures] if isinstance(measures, str) else measures, settings, Notes())
+    columns = _columns([measures] if isinstance(measures, str) else measures, settings, notes)
     columns = [column for column in columns if column.name != "runid"]  # which dicts do not have
-    rankings = ((topic, scores, len(scores)) for topic, scores in run.items() if topic in qrels)
+    if settings.rel_format == "qrels":
+        qrels = {topic: _checked_grades(topic, judgments) for topic, judgments in _items(qrels, "qrels")}
+    rankings = ((topic, _checked_scores(topic, ranking), len(ranking))
+                for topic, ranking in _items(run, "run") if topic in qrels)
     evaluated = _evaluate(kind(columns, settings), Judgments(qrels, set()), rankings)
     for topic in sorted(evaluated.failures, key=_encode):
+        if isinstance(evaluated.failures[topic], NotANumberError):
+            raise _problem(topic, run[topic], "score", "a number", _score)
         raise TrecEvalError("topic %s: %s" % (_quoted(topic), evaluated.failures[topic]), status=4)
     if not evaluated.rows:
         raise _nothing_in_common("qrels", qrels, "run", run)
     if norms is not None:
-        evaluated.convert_to_zscores(norms, Notes())
+        evaluated.convert_to_zscores(norms, notes)
     return evaluated
 
 
@@ -3236,7 +3332,8 @@ def _evaluate_files(kind: Callable[[List[Column], Settings], Evaluated], qrels: 
         if topic is None:
             raise _nothing_in_common(qrels.name, judgments.topics, run.name, in_run)
         found = qrels.name if topic in judgments.topics else run.name if topic in in_run else "neither"
-        raise TrecEvalError("expected topic %s in both files, found it in %s" % (_quoted(topic), found), status=7)
+        raise TrecEvalError("expected topic %s in both %s and %s, found it in %s"
+                            % (_quoted(topic), qrels.name, run.name, found), status=7)
     missing = sorted(judgments.topics.keys() - evaluated.rows.keys())
     if missing and not settings.complete and only is None:
         notes.add("missing topics", run.name, "%d of %s in %s have no results (first %s) and are ignored; "
@@ -3261,7 +3358,7 @@ def evaluate_files(qrels: Any, run: Any, measures: Iterable[str] = ("official",)
     >>> evaluate_files(["1 0 a 1"], ["1 Q0 b 1 0.9 bm25", "1 Q0 a 2 0.1 bm25"], ["runid", "recip_rank"]).summary
     {'runid': 'bm25', 'recip_rank': 0.5}
     """
-    settings = Settings(_release(release), relevance_level, complete, judged_only, depth, collection_size, rel_format)
+    settings = _checked_settings(release, relevance_level, complete, judged_only, depth, collection_size, rel_format)
     notes = Notes()
     evaluated = _evaluate_files(_Evaluated, Source.of(qrels, "qrels"), Source.of(run, "run"),
                                 [measures] if isinstance(measures, str) else list(measures), settings, notes,
@@ -3377,8 +3474,8 @@ def explain(qrels: Mapping[str, Any], run: Mapping[str, Mapping[str, float]], me
     >>> explanation_lines(explanation)[-1]
     '  map = 0.5000 / 2 = 0.2500'
     """
-    settings = Settings(_release(release), relevance_level, complete, judged_only, depth, collection_size, rel_format)
-    evaluated = _evaluate_dicts(_Explained, qrels, run, measures, settings)
+    settings = _checked_settings(release, relevance_level, complete, judged_only, depth, collection_size, rel_format)
+    evaluated = _evaluate_dicts(_Explained, qrels, run, measures, settings, Notes())
     return {topic: evaluated.explanations(topic) for topic in evaluated.ordered()}
 
 
@@ -3489,8 +3586,9 @@ def explanation_lines(explanation: Explanation, all_rows: bool = False, digits: 
         if missed:
             shown = missed if all_rows or len(missed) <= 15 else missed[:15] + ["and %d more" % (len(missed) - 15)]
             adds_nothing = _is_sum_over_ranks(value) and name not in _NOT_OF_RELEVANT
-            lines.append("%snot retrieved%s: %s" % (
-                view.label and view.label + ": ", ", adding 0" * adds_nothing, ", ".join(shown)))
+            lines.append("%snot %s%s: %s" % (
+                view.label and view.label + ": ", "in the ranking" if view.left_out else "retrieved",
+                ", adding 0" * adds_nothing, ", ".join(shown)))
     lines += _working(column, value, digits)
     if explanation.note:
         lines.append("printed as 0: " + explanation.note)
@@ -3800,13 +3898,6 @@ def _reported_column(name: str, settings: Settings) -> Optional[Tuple[Column, st
         except ValueError:  # no such measure, or not one value
             continue
     return None
-
-
-def _request_of(printed: str) -> str:
-    """The request that gives a printed name: P.5 for P_5."""
-    measures = [name for name in MEASURES if printed.startswith(name + "_")]
-    name = max(measures, key=len, default=printed)
-    return name + "." + printed[len(name) + 1:] if measures else printed
 
 
 def _by_measure(values: Iterable[Reported]) -> Dict[str, List[Reported]]:
@@ -4357,14 +4448,8 @@ class RelevanceEvaluator:
                                     % (name, number), status=1)
         self._qrels: Dict[str, Dict[str, int]] = {}
         for topic, judgments in _items(query_relevance, "query_relevance"):
-            try:
-                grades = list(map(operator.index, judgments.values()))
-            except (AttributeError, TypeError):
-                raise _problem(topic, judgments, "grade", "an integer", operator.index) from None
-            if not _are_strings([topic]) or not _are_strings(judgments):
-                raise _problem(topic, judgments, "grade", "an integer", operator.index)
-            if grades:
-                self._qrels[topic] = dict(zip(judgments, grades))
+            if _checked_grades(topic, judgments):
+                self._qrels[topic] = dict(_checked_grades(topic, judgments))
 
     def evaluate(self, scores: Mapping[str, Mapping[str, float]]) -> Dict[str, Dict[str, float]]:
         """Evaluate a run {topic: {docno: score}}; the result is {topic: {printed name: value}}.
@@ -4378,13 +4463,7 @@ class RelevanceEvaluator:
         """
         evaluated = _Evaluated(self._columns, self._settings)
         for topic, ranking in _items(scores or {}, "scores"):
-            if not (_are_strings([topic]) and isinstance(ranking, Mapping) and _are_strings(ranking)):
-                raise _problem(topic, ranking, "score", "a number", _score)
-            if not {float}.issuperset(map(type, ranking.values())):
-                try:
-                    ranking = dict(zip(ranking, array("d", ranking.values())))
-                except (TypeError, OverflowError):
-                    raise _problem(topic, ranking, "score", "a number", _score) from None
+            ranking = _checked_scores(topic, ranking)
             if topic in self._qrels:
                 evaluated.add(topic, self._qrels[topic], ranking)
         for topic in evaluated.failures:
@@ -4421,48 +4500,6 @@ def _name_of(column: Column) -> str:
     """The printed name of a column, but as in pytrec_eval set_F and not set_F_0.5."""
     one_value = not column.measure.parameters.sort and "=" not in column.name
     return column.measure.name if one_value else column.name
-
-
-def _items(topics: Any, argument: str) -> Iterable[Tuple[Any, Any]]:
-    if not isinstance(topics, Mapping):
-        raise TypeError("expected a dict of dicts as %s, found %s" % (argument, type(topics).__name__))
-    return topics.items()
-
-
-def _are_strings(names: Iterable[Any]) -> bool:
-    try:
-        "".join(names)  # looks at each of them faster than a loop could
-    except TypeError:
-        return False
-    return True
-
-
-def _score(value: Any) -> None:
-    if math.isnan(array("d", [value])[0]):  # array wants a number, where float() would read a text
-        raise ValueError
-
-
-def _problem(topic: Any, documents: Any, content: str, expected: str,
-             check: Callable[[Any], Any]) -> Exception:
-    """The error for the first of a topic's documents that cannot be used."""
-    if not isinstance(topic, str):
-        return TypeError("expected strings as topics, found %r" % (topic,))
-    place = "topic %s" % _quoted(topic)
-    if not isinstance(documents, Mapping):
-        return TypeError("%s: expected a dict {docno: %s}, found %s"
-                         % (place, content, type(documents).__name__))
-    for docno, value in documents.items():
-        if not isinstance(docno, str):
-            return TypeError("%s: expected strings as docnos, found %r" % (place, docno))
-        message = ("%s, document %s: expected %s as %s, found %r"
-                   % (place, _quoted(docno), expected, content, value))
-        try:
-            check(value)
-        except TypeError:
-            return TypeError(message)
-        except (OverflowError, ValueError):
-            return TrecEvalError(message)
-    raise AssertionError("nothing wrong with topic %r" % topic)
 
 
 def parse_qrel(f_qrel: Any) -> Dict[str, Dict[str, int]]:
@@ -4676,8 +4713,11 @@ def _command(argv: Sequence[str]) -> Tuple[int, Iterable[bytes]]:
     if len(files) != 2:
         raise TrecEvalError("expected two files, QRELS and RUN, found %d; --help explains the usage"
                             % len(files), status=1)
-    if files == ["-", "-"]:
-        raise TrecEvalError("expected standard input (-) for one of the files, found it for both", status=1)
+    if [*files, options.get("Zscore"), options.get("audit")].count("-") > 1:
+        raise TrecEvalError("expected standard input (-) for one file, found it for several", status=1)
+    for option in ("explain", "audit"):
+        if option in options and "json" in options:
+            raise TrecEvalError("expected --%s without --json, found both" % option, status=1)
     digits = _integer_option("--digits", options.get("digits", "4"), 0, 1000)
     level, dot, only = options.get("Debug_level", "0").partition(".")
     _integer_option("-D", level)
