@@ -1323,7 +1323,8 @@ def test_nicknames_name_measures():
 
 @pytest.mark.parametrize("keywords, message", [
     (dict(depth=-1), "expected a depth from 0, found -1"),
-    (dict(rel_format="trec"), "expected a format of judgments, one of qrels, qrels_jg, prefs, qrels_prefs, found 'trec'"),
+    (dict(rel_format="trec"),
+     "expected a format of judgments, one of qrels, qrels_jg, prefs, qrels_prefs, found 'trec'"),
     (dict(release="8"), "expected a release, one of 10.0, 9.0.8, found '8'"),
     (dict(run={"1": {"a": math.nan}}), "topic '1', document 'a': expected a number as score, found nan"),
 ])
