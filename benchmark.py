@@ -64,7 +64,7 @@ for _ in range(int(sys.argv[3])):
 
 
 class Task(NamedTuple):
-    """A command to measure, and the run that its times are compared on."""
+    """A command to measure, and its name in the table."""
 
     name: str
     command: Sequence[str]
@@ -104,7 +104,10 @@ def measure(command: Sequence[str]) -> Tuple[float, float]:
 
 
 def median_of(tasks: Sequence[Task], repetitions: int) -> Dict[str, Tuple[float, float]]:
-    """The median seconds and MB of each task; the tasks take turns, so that a busy machine slows all alike."""
+    """The median seconds and the largest peak memory in MB of each task.
+
+    The tasks take turns, so that a busy machine slows all alike.
+    """
     measured: Dict[str, List[Tuple[float, float]]] = {task.name: [] for task in tasks}
     for repetition in range(repetitions + 1):
         for task in tasks:

@@ -33,7 +33,9 @@ import signal
 import struct
 import subprocess
 import sys
+import tempfile
 import threading
+import time
 from pathlib import Path
 from typing import NamedTuple
 from unittest import mock
@@ -334,8 +336,9 @@ def test_each_measure_has_a_docstring_with_an_example(name):
 
 
 def test_what_the_module_offers_is_documented():
+    assert len(set(trec_eval_ref.__all__)) == len(trec_eval_ref.__all__)
     for name in trec_eval_ref.__all__:
-        assert hasattr(trec_eval_ref, name)
+        assert not callable(getattr(trec_eval_ref, name)) or inspect.getdoc(getattr(trec_eval_ref, name)), name
     assert re.fullmatch(r"[0-9]+(\.[0-9]+)+", trec_eval_ref.__version__)
     source = Path(SCRIPT).read_text(encoding="utf-8")
     assert "SPDX-License-Identifier: MIT" in source
@@ -1371,6 +1374,68 @@ def test_swapped_files_are_recognised(tmp_path, qrels, run, message):
     assert_error(run_main(FILES, write(tmp_path, qrels, run)), 2, message)
 
 
+def test_a_stand_in_for_standard_output_that_cannot_be_written():
+    class Broken(io.StringIO):
+        def writelines(self, lines):
+            raise OSError(28, "No space left on device")
+    errors = io.StringIO()
+    with working_in(OFFICIAL.directory), contextlib.redirect_stdout(Broken()), contextlib.redirect_stderr(errors):
+        assert trec_eval_ref.main(FILES) == 2
+    assert errors.getvalue() == "trec_eval_ref: standard output: cannot be written: No space left on device\n"
+
+
+def test_standard_output_that_has_been_closed():
+    closed, errors = io.StringIO(), io.StringIO()
+    closed.close()
+    with working_in(OFFICIAL.directory), contextlib.redirect_stdout(closed), contextlib.redirect_stderr(errors):
+        assert trec_eval_ref.main(FILES) == 2
+    assert errors.getvalue() == "trec_eval_ref: standard output: cannot be written: it is closed\n"
+
+
+def test_no_place_for_a_copy_of_standard_input():
+    with mock.patch("tempfile.TemporaryFile", side_effect=FileNotFoundError(2, "No usable temporary directory found")):
+        result = run_main(["qrels.txt", "-"], OFFICIAL.directory)
+    assert_error(result, 2, "standard input: cannot be read: No usable temporary directory found")
+
+
+def test_open_files_that_are_no_io_classes(tmp_path):
+    with tempfile.NamedTemporaryFile(dir=str(tmp_path)) as file:
+        file.write(gzip.compress(QRELS))
+        file.seek(0)
+        assert read_qrels(file) == {"1": {"a": 1, "b": 0}, "2": {"a": 1}}
+
+
+@pytest.mark.parametrize("keywords", [dict(relevance_level=1.5), dict(depth="1"), dict(collection_size=None)])
+def test_settings_that_are_no_integers(keywords):
+    message = "^expected integers as relevance_level, depth and collection_size, found "
+    with pytest.raises(TypeError, match=message):
+        evaluate({"1": {"a": 1}}, {"1": {"a": 1.0}}, ["map"], **keywords)
+    with pytest.raises(TypeError, match=message):
+        judge({"a": 1}, {"a": 1.0}, **keywords)
+
+
+def test_judge_refuses_a_negative_depth():
+    with pytest.raises(TrecEvalError, match="^expected a depth from 0, found -1$"):
+        judge({"a": 1}, {"a": 1.0}, depth=-1)
+
+
+@pytest.mark.parametrize("rel_format", ["qrels_jg", "prefs", "qrels_prefs"])
+def test_judgments_of_another_format(rel_format):
+    with pytest.raises(TypeError, match="topic '1'"):
+        evaluate({"1": {"a": 1}}, {"1": {"a": 1.0}}, ["num_q"], rel_format=rel_format)
+
+
+@pytest.mark.parametrize("ranks, gains, value", [("101", {2: 2.0}, 0.3125), ("3", {3: 1.0}, 0.25)])
+def test_rbp_scales_by_grades_that_do_not_occur(ranks, gains, value):
+    topic = trec_eval_ref.example_ranking(ranks)
+    assert trec_eval_ref.rank_biased_precision(topic, 0.5, gains) == value
+
+
+def test_the_table_of_measures_in_the_readme():
+    rows = re.findall(r"^\| `(\w+)` \| `(\w+)` \| ", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert rows == [(name, measure.function.__name__) for name, measure in MEASURES.items()]
+
+
 # ---- Runs and qrels that are not grouped by topic ----
 
 
@@ -2389,6 +2454,1069 @@ def test_an_interrupted_process_ends_at_once(tmp_path):
                 process.wait(timeout=2)
         out, err = process.communicate()
     assert (process.returncode, out, err) == (130, b"", b"trec_eval_ref: interrupted\n")
+
+
+# ---- Z-scores ----
+
+
+def zscores(directory, norms, *options):
+    """The output with Z-scores by these norms, on a collection where topic 1 has an AP of 1/2, and topic 2 of 1."""
+    write(directory, {"1": {"a": 1, "b": 0}, "2": {"a": 1}, "3": {"a": 3}},
+          {"1": {"b": 2, "a": 1, "c": 0}, "2": {"a": 1}})
+    (directory / "norms").write_bytes(norms.encode())
+    return run_main(["-q", *options, "-Z", "norms", "qrels.txt", "run.txt"], directory)
+
+
+def test_zscores_by_hand(tmp_path):
+    result = zscores(tmp_path, "1 map 0.25 0.1\n2 map 0.5 2\n1 num_ret 1 4\n\n# comment\n2 num_ret 2 0.5\n",
+                     "-m", "map", "-m", "num_ret", "-m", "num_q")
+    assert result.out.decode() == "".join("Z%-22s\t%s\t%s\n" % line for line in (
+        ("num_ret", "1", "0.5000"), ("map", "1", "2.5000"), ("num_ret", "2", "-2.0000"), ("map", "2", "0.2500"),
+        ("num_q", "all", "2.0000"), ("num_ret", "all", "-1.5000"), ("map", "all", "1.3750")))
+    assert result.status == 0 and "missing" not in result.err
+
+
+def test_zscores_without_deviation(tmp_path):
+    assert printed(zscores(tmp_path, "1 map 0.5 0\n2 map 0.5 0\n", "-m", "map").out) == {
+        "1": {"Zmap": "0.0000"}, "2": {"Zmap": "-1000000.0000"}, "all": {"Zmap": "-500000.0000"}}
+
+
+def test_zscores_without_a_line(tmp_path):
+    result = zscores(tmp_path, "1 map 0.5 1\n2 P_5 0.2 0.1\n", "-m", "map", "-m", "P.5", "-M", "5")
+    assert printed(result.out) == {"1": {"Zmap": "0.0000", "ZP_5": "-1000000.0000"},
+                                   "2": {"Zmap": "-1000000.0000", "ZP_5": "0.0000"},
+                                   "all": {"Zmap": "-500000.0000", "ZP_5": "-500000.0000"}}
+    warnings = [line for line in result.err.splitlines() if "-1000000" in line]
+    assert warnings == ["trec_eval_ref: warning: zscores: expected a line for each value, found none for topic '1', "
+                        "measure P_5, which becomes -1000000 (2 in all)"]
+    assert zscores(tmp_path, "1 map 0.5 1\n", "--strict", "-m", "map").status == 2
+
+
+@pytest.mark.parametrize("norms, message", named([
+    ("three fields", "1 map 0 1\n1 P_5 1\n", "norms:2: expected 4 fields (topic measure mean deviation), found 3: "
+     "'1 P_5 1'"),
+    ("five fields", "1 map 0 1 2\n", "norms:1: expected 4 fields (topic measure mean deviation), found 5: "
+     "'1 map 0 1 2'"),
+    ("twice", "1 map 0 1\n2 map 0 1\n1 map 0 1\n", "norms:3: expected one line a topic and measure, found 'map' of "
+     "topic '1' again"),
+    ("mean", "1 map x 1\n", "norms:1: expected a number as mean, found 'x'"),
+    ("half a mean", "1 map 0.5x 1\n", "norms:1: expected a number as mean, found '0.5x'"),
+    ("deviation", "1 map 0 nan\n", "norms:1: expected a number as deviation, found 'nan'"),
+    ("infinite", "1 map inf 1\n", "norms:1: expected a number as mean, found 'inf'"),
+    ("underscores", "1 map 1_0 1\n", "norms:1: expected a number as mean, found '1_0'"),
+    ("too small", "1 map 0 1e-320\n", "norms:1: expected a number as deviation, found '1e-320'"),
+    ("empty", "", "norms: expected lines of Z-score norms (topic measure mean deviation), found none"),
+    ("comments", "# none\n\n", "norms: expected lines of Z-score norms (topic measure mean deviation), found none"),
+]))
+def test_zscores_that_cannot_be_read(tmp_path, norms, message):
+    assert zscores(tmp_path, norms, "-m", "map") == Result(2, b"", "trec_eval_ref: %s\n" % message)
+
+
+def test_zscores_that_are_not_there(tmp_path):
+    write(tmp_path, {"1": {"a": 1}}, {"1": {"a": 1}})
+    result = run_main(["-Z", "none", "qrels.txt", "run.txt"], tmp_path)
+    assert (result.status, result.out) == (2, b"") and result.err.startswith("trec_eval_ref: none: cannot be read")
+
+
+def test_zscores_of_geometric_means(tmp_path):
+    values = printed(zscores(tmp_path, "1 gm_map -0.5 2\n2 gm_map 0.25 0.5\n", "-m", "gm_map", "--digits", "9").out)
+    logarithms = (math.log(0.5) + 0.5) / 2, (0 - 0.25) / 0.5
+    assert values == {"all": {"Zgm_map": "%.9f" % math.exp(sum(logarithms) / 2)}}
+
+
+@pytest.mark.parametrize("mean, expected", [("-1000", math.exp(709)), ("-1e100", math.exp(709)), ("1e100", 0.0)])
+def test_zscores_beyond_the_end_of_the_doubles(mean, expected):
+    norms = {topic: {"gm_map": (float(mean), 1.0), "map": (float(mean), 1e-100)} for topic in "12"}
+    values = evaluate({"1": {"a": 1}, "2": {"a": 1}}, {"1": {"a": 1}, "2": {"a": 1}}, ["gm_map", "map"], zscores=norms)
+    assert values.summary["Zgm_map"] == expected
+    assert math.isfinite(values.summary["Zmap"])
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_zscores_with_missing_topics(tmp_path, release):
+    norms = "".join("%d %s 0.5 1\n" % (topic, name) for topic in (1, 2, 3) for name in ("map", "num_rel", "gm_map"))
+    values = printed(zscores(tmp_path, norms, *release_option(release), "-c", "-m", "num_q", "-m", "num_rel",
+                             "-m", "map", "-m", "gm_map").out)
+    assert list(values) == (["1", "2", "3", "all"] if release == "10.0" else ["1", "2", "all"])
+    floor = math.log(0.00001)
+    third, logarithm = (-0.5, floor - 0.5) if release == "10.0" else (0, floor)
+    assert values["all"] == {"Znum_q": "3.0000", "Znum_rel": "3.0000", "Zmap": "%.4f" % ((0 + 0.5 + third) / 3),
+                             "Zgm_map": "%.4f" % math.exp((math.log(0.5) - 0.5 - 0.5 + logarithm) / 3)}
+
+
+def test_zscores_leave_texts_alone(tmp_path):
+    out = zscores(tmp_path, "1 relstring 1 1\n", "-m", "runid", "-m", "relstring").out
+    assert out.decode() == "".join("%-22s\t%s\t%s\n" % line for line in (
+        ("relstring", "1", "'01-'"), ("relstring", "2", "'1'"), ("runid", "all", "tag")))
+
+
+def test_zscores_in_the_library(tmp_path):
+    norms = trec_eval_ref.read_zscores(FIXTURES / "worked" / "zscores.txt")
+    assert norms["2"]["recip_rank"] == (0.617, 0.25) and norms["1"]["num_ret"] == (10.0, 0.0)
+    assert norms == trec_eval_ref.read_zscores((FIXTURES / "worked" / "zscores.txt").read_text().splitlines())
+    with pytest.raises(TrecEvalError, match="zscores:1: expected a number"):
+        trec_eval_ref.read_zscores(["1 map x 1"])
+    qrels, run = read_qrels(FIXTURES / "worked" / "qrels.txt"), read_run(FIXTURES / "worked" / "run.txt")
+    measures = ["map", "P.5", "num_ret", "num_q"]
+    values = evaluate(qrels, run, measures, zscores=norms)
+    plain = evaluate(qrels, run, measures)
+    assert values.topics == {topic: {
+        "Znum_ret": 0.0, "Zmap": (of_topic["map"] - norms[topic]["map"][0]) / 0.1,
+        "ZP_5": (of_topic["P_5"] - norms[topic]["P_5"][0]) / 0.12} for topic, of_topic in plain.topics.items()}
+    assert values.summary["Zmap"] == (values.topics["1"]["Zmap"] + values.topics["2"]["Zmap"]) / 2
+    from_files = evaluate_files(FIXTURES / "worked" / "qrels.txt", FIXTURES / "worked" / "run.txt", measures,
+                                zscores=norms)
+    assert from_files == values
+    out = run_main(["--json", "-q", *itertools.chain.from_iterable(("-m", measure) for measure in measures),
+                    "-Z", "zscores.txt", "qrels.txt", "run.txt"], FIXTURES / "worked").out
+    report = json.loads(out)
+    assert (report["topics"], report["summary"]) == values
+
+
+def test_missing_zscores_are_warned_of_in_the_library():
+    with pytest.warns(TrecEvalWarning, match="-1000000"):
+        values = evaluate_files(["1 0 a 1"], ["1 Q0 a 1 1 t"], ["map"], zscores={})
+    assert values.summary == {"Zmap": -1000000.0}
+
+
+# ---- Explaining ----
+
+
+READERS = {"qrels": read_qrels, "qrels_jg": read_qrels_jg, "qrels_prefs": read_qrels_jg, "prefs": read_prefs}
+COLLECTIONS = [("adhoc", "qrels"), ("graded", "qrels"), ("missing", "qrels"), ("sampled", "qrels"), ("ties", "qrels"),
+               ("untidy", "qrels"), ("worked", "qrels"), ("groups", "qrels_jg"), ("groups", "qrels_prefs"),
+               ("graded", "qrels_prefs"), ("preferences", "prefs")]
+OTHER_PARAMETERS = (
+    "utility.2,-0.5,-1,0.25 relstring.3 iprec_at_recall.0.33,7 P.1,3,4000 Rprec_mult.0,0.5,9 11pt_avg..25,.75,.5 "
+    "G.1=2,2=0.5 dcg.0=1,1=-1 ideal_dcg.1=3 ndcg.1=3,2=9,3=27 ndcg.1=-1,2=-3 ndcg_rel.1=-1,2=4 Rndcg.0=1,1=-1 "
+    "ndcg_cut.1,3 set_F.0 set_F.4 rbp.p=0.5,1=3,2=-1 rbp.p=1 rbp_resid.p=0.5 unj.1,3 P_avgjg.1,3 Rprec_mult_avgjg.0.5 "
+    "map_cut.2 success.3 recall.2 relative_P.2").split()
+
+
+def collection_of(name, rel_format):
+    file = "prefs.txt" if rel_format == "prefs" else "qrels.txt"
+    return READERS[rel_format](FIXTURES / name / file), read_run(FIXTURES / name / "run.txt")
+
+
+def requests_for(rel_format, release):
+    """All measures that go with the format: by their names, and with other parameters."""
+    known = {name for name, measure in MEASURES.items()
+             if rel_format in measure.rel_formats and name not in trec_eval_ref.RELEASES[release].lacks}
+    return sorted(known), [request for request in OTHER_PARAMETERS if request.partition(".")[0] in known]
+
+
+def worked_out(value, chain):
+    """A Value computed once more from what it says of itself; all numbers on the way are appended to the chain."""
+    chain.append(value)
+    if not value.working:
+        if value.terms or not chain[1:]:
+            assert value == add(value.terms)
+        return float(value)
+    expression, *numbers = value.working
+    for number in numbers:
+        if isinstance(number, trec_eval_ref.Value):
+            assert worked_out(number, chain) == number
+        chain.append(number)
+    if expression == "{} / {}" and not numbers[1]:
+        return 0.0
+    return eval(expression.format(*map(repr, numbers)), {"log": math.log, "exp": math.exp, "max": max})
+
+
+@pytest.mark.parametrize("settings", [{}, {"relevance_level": 2}, {"depth": 3}, {"judged_only": True},
+                                      {"complete": True}, {"relevance_level": 0, "depth": 0}],
+                         ids=["default", "l2", "M3", "J", "c", "l0-M0"])
+@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("name, rel_format", COLLECTIONS)
+def test_explained_values_are_those_of_evaluate_and_made_of_their_terms(name, rel_format, release, settings):
+    qrels, run = collection_of(name, rel_format)
+    settings = dict(settings, release=release, rel_format=rel_format)
+    for requests in requests_for(rel_format, release):
+        values = evaluate(qrels, run, requests, **settings)
+        explained = trec_eval_ref.explain(qrels, run, requests, **settings)
+        assert list(explained) == list(values.topics)
+        for topic, explanations in explained.items():
+            names = [explanation.column.name for explanation in explanations]
+            assert [name for name in names if name in values.topics[topic]] == list(values.topics[topic])
+            for explanation in explanations:
+                measure = explanation.column.measure
+                value = explanation.value
+                if not measure.summary_only:
+                    shown = values.topics[topic][explanation.column.name]
+                    assert shown == ("" if explanation.note and measure.name == "relstring" else
+                                     0 if explanation.note else value)
+                if isinstance(value, trec_eval_ref.Value):
+                    chain = []
+                    assert worked_out(value, chain) == value
+                    assert add(value.terms) in chain or not value.terms
+                    assert len(value.ranks) == len(value.terms)
+                else:
+                    assert measure.is_count or measure.name == "relstring"
+        explanations = [next(iter(explained.values())), list(explained.values())[-1]][:1 + (release == "10.0")]
+        for explanation in itertools.chain.from_iterable(explanations):
+            last = trec_eval_ref.explanation_lines(explanation)[-1]
+            assert last.startswith("  printed as 0: " if explanation.note else "  %s = " % explanation.column.name)
+
+
+def test_explained_numbers_beyond_the_topics():
+    qrels, run = collection_of("missing", "qrels")
+    for settings in ({"complete": True}, {"complete": True, "release": "9.0.8"}):
+        values = evaluate(qrels, run, ["gm_map", "gm_bpref", "map"], **settings)
+        explained = trec_eval_ref.explain(qrels, run, ["gm_map", "gm_bpref", "map"], **settings)
+        for i, name in enumerate(["map", "gm_map", "gm_bpref"]):
+            assert {topic[i].column.name for topic in explained.values()} == {name}
+        logarithms = [topic[1].value for topic in explained.values()]
+        assert logarithms == [math.log(max(topic["map"], 0.00001)) for topic in values.topics.values()]
+
+
+def explained(name, *options):
+    """The explanation that the command line prints, as lines."""
+    result = run_main([*options, "qrels.txt", "run.txt"], FIXTURES / name)
+    assert result.status == 0, result.err
+    return result.out.decode().splitlines()
+
+
+def table_of(lines, head):
+    """The rows of the table whose heads begin like this, as lists of cells."""
+    first = next(i for i, line in enumerate(lines) if re.sub(r"\s+", " ", line.strip()).startswith(head))
+    rows = itertools.takewhile(lambda line: line.startswith("    "), lines[first + 1:])
+    return [re.split(r"\s{2,}", row.strip()) for row in rows]
+
+
+def test_the_table_of_the_article():
+    lines = explained("worked", "--explain", "map", "-D", "0.1")
+    assert "\n".join(lines) == """\
+map of topic 1
+  Average precision: the mean of the precisions at the relevant documents.
+    AP = (1 / R) * sum of P@k over the ranks k of relevant documents
+  R = 5 relevant documents in the judgments (grade >= 1), and 6 judged nonrelevant
+  N = 10 documents retrieved: 4 relevant, 6 judged nonrelevant, 0 not judged
+    rank  docno  score  grade    relevant above    adds   total  of the value
+       1  d1-01     10      1                 0  1.0000  1.0000        0.2000
+       3  d1-03      8      1                 1  0.6667  1.6667        0.1333
+       6  d1-06      5      1                 2  0.5000  2.1667        0.1000
+       9  d1-09      2      1                 3  0.4444  2.6111        0.0889
+  not retrieved, adding 0: d1-missed (grade 1)
+  map = 2.6111 / 5 = 0.5222
+
+all topics
+  map: The arithmetic mean over the topics.
+    map = 0.5222 / 1 = 0.5222"""
+    assert explained("worked", "--explain", "map", "-D", "0.1", "-n")[-2] == "  map = 2.6111 / 5 = 0.5222"
+
+
+def test_explained_interpolation():
+    lines = explained("worked", "--explain", "11pt_avg", "-D", "0.1")
+    assert table_of(lines, "recall times R")[:11] == [
+        ["%.2f" % (i / 10), times, str(m), precision, where] for i, (times, m, precision, where) in enumerate([
+            ("0", 0, "1.0000", "at rank 1"), ("0.5000", 1, "1.0000", "at rank 1"), ("1", 1, "1.0000", "at rank 1"),
+            ("1.5000", 2, "0.6667", "at rank 3"), ("2", 2, "0.6667", "at rank 3"), ("2.5000", 3, "0.5000", "at rank 6"),
+            ("3", 3, "0.5000", "at rank 6"), ("3.5000", 4, "0.4444", "at rank 9"), ("4", 4, "0.4444", "at rank 9"),
+            ("4.5000", 5, "0.0000", "too few are retrieved"), ("5", 5, "0.0000", "too few are retrieved")])]
+    assert "  11pt_avg = 6.2222 / 11 = 0.5657" in lines
+    for release, row in (("10.0", ["0.25", "1.2500", "1", "1.0000", "at rank 1"]),
+                         ("9.0.8", ["0.25", "1.2500", "2", "0.6667", "at rank 3"])):
+        lines = explained("worked", "--explain", "iprec_at_recall.0.25", "-D", "0.1", "--release", release)
+        assert table_of(lines, "recall times R")[0] == row
+
+
+def test_explained_ndcg_has_the_ideal_ranking_beside_the_actual_one():
+    lines = explained("worked", "--explain", "ndcg", "-D", "0.1")
+    assert "     rank  docno  score  grade    gain  ideal gain  log2(k+1)    adds   total  of the value"[1:] in lines
+    assert [row[4:-2] for row in table_of(lines, "rank docno")] == [
+        ["1", "1", "1", "1.0000"], ["1", "1", "2", "0.5000"], ["1", "2.8074", "0.3562"], ["1", "3.3219", "0.3010"]]
+    assert table_of(lines, "rank ideal gain")[1] == ["2", "1", "1.5850", "0.6309", "1.6309"]
+    assert lines[lines.index("  ndcg = 2.1572 / 2.9485 = 0.7316") - 2] == "  ideal_dcg = 2.9485"
+    cut = explained("worked", "--explain", "ndcg_cut.3", "-D", "0.1")
+    assert [row[0] for row in table_of(cut, "rank ideal gain")] == ["1", "2", "3"]
+    assert "  ideal_dcg up to rank 3 = 2.1309" in cut and "  ndcg_cut_3 = 1.5000 / 2.1309 = 0.7039" in cut
+
+
+def test_explained_documents_above():
+    bpref = explained("worked", "--explain", "bpref", "-D", "0.1")
+    assert [(row[0], row[-4], row[-3]) for row in table_of(bpref, "rank docno")] == [
+        ("1", "0", "1.0000"), ("3", "1", "0.8000"), ("6", "3", "0.4000"), ("9", "5", "0.0000")]
+    assert "  bpref = 2.2000 / 5 = 0.4400" in bpref
+    inf_ap = explained("worked", "--explain", "infAP", "-D", "0.1")
+    assert [row[-6:-3] for row in table_of(inf_ap, "rank docno")] == [
+        ["0", "0", "0"], ["1", "1", "0"], ["2", "3", "0"], ["3", "5", "0"]]
+
+
+def test_explained_rbp_and_what_its_residual_covers(tmp_path):
+    write(tmp_path, {"1": {"a": 2, "c": 1, "d": -1}}, {"1": {"a": 4, "b": 3, "c": 2, "d": 1}})
+    lines = run_main(["--explain", "rbp.p=0.5", "qrels.txt", "run.txt"], tmp_path).out.decode().splitlines()
+    assert table_of(lines, "rank docno score grade gain from 0 to 1") == [
+        ["1", "a", "4", "2", "1", "1", "1.0000", "1.0000"],
+        ["3", "c", "2", "1", "0.5000", "0.2500", "0.1250", "1.1250"]]
+    residual = lines[next(i for i, line in enumerate(lines) if line.startswith("  rbp_resid: ")):]
+    assert table_of(residual, "rank docno") == [
+        ["2", "b", "3", "-", "unpooled", "0.5000", "0.5000", "0.5000"],
+        ["4", "d", "1", "-1", "not judged", "0.1250", "0.1250", "0.6250"]]
+    assert "  rbp_resid = 0.0625 + (1 - 0.5000) * 0.6250 = 0.3750" in lines
+    assert "  rbp_p=0.5 = (1 - 0.5000) * 1.1250 = 0.5625" in lines
+
+
+def test_explained_sets_have_their_contingency_table():
+    for name in ("set_P", "set_recall", "set_relative_P", "set_map", "set_F", "utility"):
+        lines = explained("worked", "--explain", name, "-D", "0.1", "-N", "1000")
+        assert table_of(lines, "relevant others")[:2] == [["retrieved", "4", "6"], ["not retrieved", "1", "989"]]
+    assert "  set_F = (1 + 1) * 0.4000 * 0.8000 / (0.8000 + 1 * 0.4000) = 0.5333" in explained(
+        "worked", "--explain", "set_F", "-D", "0.1")
+    lines = explained("worked", "--explain", "set_map", "-D", "0.1")
+    assert lines[lines.index("  set_map = 16 / 50 = 0.3200") - 1] == "  4 ** 2 = 16"
+    assert not any("of the value" in line for line in lines)
+
+
+def test_explained_preferences():
+    result = run_main(["--explain", "prefs_simp", "-D", "0.a", "-R", "prefs", "prefs.txt", "run.txt"],
+                      FIXTURES / "preferences")
+    lines = result.out.decode().splitlines()
+    assert ("  group u1: 3 of 6 preferences between retrieved documents are fulfilled, and 5 of 6 implied ones; 1 are "
+            "absent; 4 documents are relevant (level > 0), 2 nonrelevant") in lines
+    assert table_of(lines, "adds total") == [["both retrieved", "3.0000", "3.0000", "0.2308"],
+                                             ["implied", "5.0000", "8.0000", "0.3846"]]
+    assert "  prefs_simp = 8 / 13 = 0.6154" in lines
+
+
+def test_explained_groups():
+    lines = run_main(["--explain", "map_avgjg", "-R", "qrels_jg", "-n", "qrels.txt", "run.txt"],
+                     FIXTURES / "groups").out.decode().splitlines()
+    assert lines[0] == "map_avgjg of topic 201"
+    assert sum(line.startswith("  group ") and line.endswith(":") for line in lines) > 2
+    assert sum(bool(re.search("group .*: not retrieved: ", line)) for line in lines) > 2
+
+
+def test_explained_marks(tmp_path):
+    write(tmp_path, {"1": {"a": 1, "b": -1, "d": 1, "e": 1}}, {"1": {"a": 2, "b": 1, "c": 1, "d": 1}})
+    for options, expected in (([], [["1", "d", "1", "1", "tied"], ["2", "c", "1", "-", "tied, unpooled"],
+                                    ["3", "b", "1", "-1", "tied, not judged"]]),
+                              (["-J"], [["1", "d", "1", "1", "tied"]])):
+        lines = run_main(["--explain", "relstring", "-l0", *options, "qrels.txt", "run.txt"], tmp_path).out.decode()
+        rows = table_of(lines.splitlines(), "rank docno")
+        assert rows[0][:4] == ["1", "a", "2", "1"]
+        assert [[str(int(row[0]) - 1), *row[1:5]] for row in rows[1:]] == expected
+    single = "1 0 a 1\n1 0 b 1\n", "1 Q0 a 0 1.00000001 t\n1 Q0 b 0 1.00000002 t\n"
+    for release, tied in (("10.0", 0), ("9.0.8", 2)):
+        write(tmp_path, *single)
+        lines = run_main([*release_option(release), "--explain", "map", "qrels.txt", "run.txt"], tmp_path).out.decode()
+        assert lines.count("tied") == tied
+
+
+def test_explained_documents_that_are_not_retrieved(tmp_path):
+    write(tmp_path, {"1": {"a": 1, "b": 2, "c": 1, "d": 0, "e": -1, "f": 3}}, {"1": {"x": 2, "f": 1}})
+
+    def missed(*options):
+        lines = run_main([*options, "qrels.txt", "run.txt"], tmp_path).out.decode().splitlines()
+        return [line for line in lines if line.startswith("  not ")]
+    assert missed("--explain", "map") == ["  not retrieved, adding 0: b (grade 2), a (grade 1), c (grade 1)"]
+    assert missed("--explain", "map", "-l2") == ["  not retrieved, adding 0: b (grade 2)"]
+    assert missed("--explain", "map", "-l0")[0].endswith("a (grade 1), c (grade 1), d (grade 0)")
+    assert missed("--explain", "ndcg", "-l2")[0].endswith(": b (grade 2), a (grade 1), c (grade 1)")
+    assert missed("--explain", "ndcg.0=1,1=0") == ["  not retrieved, adding 0: b (grade 2), d (grade 0)"]
+    assert missed("--explain", "recip_rank", "-M1")[0].startswith("  not in the ranking: f (grade 3), b")
+    assert missed("--explain", "ideal_dcg") == ["  not retrieved: b (grade 2), a (grade 1), c (grade 1)"]
+    out = run_main(["--explain", "map", "-M1", "qrels.txt", "run.txt"], tmp_path).out.decode()
+    assert "  N = 1 documents retrieved (without 1 that -M or -J leaves out): 0 relevant, " in out
+
+
+def test_long_explanations_are_cut_in_the_middle():
+    short = explained("adhoc", "--explain", "relstring.99999", "-D", "0.401")
+    whole = explained("adhoc", "--explain", "relstring.99999", "-D", "0.401", "--explain-all")
+    assert len(table_of(whole, "rank docno")) == 40
+    rows = table_of(short, "rank docno")
+    assert rows[:20] + rows[21:] == table_of(whole, "rank docno")[:20] + table_of(whole, "rank docno")[-5:]
+    assert rows[20] == ["... 15 rows left out, which --explain-all shows ..."]
+    judgments, scores = ranked([1], 1, 17)
+    for all_rows, more in ((False, 1), (True, 0)):
+        explanation, = trec_eval_ref.explain({"1": judgments}, {"1": scores}, ["map"])["1"]
+        lines = "\n".join(trec_eval_ref.explanation_lines(explanation, all_rows))
+        assert (lines.count("and 2 more"), lines.count("missed")) == ((1, 15) if more else (0, 17))
+
+
+def test_explained_summaries():
+    lines = explained("missing", "--explain", "map", "--explain", "num_rel", "--explain", "num_q", "--explain", "runid")
+    assert lines[lines.index("all topics"):] == [
+        "all topics", "  runid: The tag on the run's last line.", "    runid = 'partial'",
+        "  num_q: The number of topics averaged over.", "    num_q = 2",
+        "  num_rel: The sum over the topics, or with -c the documents of grade > 0 in the whole qrels.",
+        "    num_rel = 6", "  map: The arithmetic mean over the topics.", "    map = 0.6667 / 2 = 0.3333",
+        "  topics in the qrels alone are skipped (-c would count them): 51, 53",
+        "  topics in the run alone are ignored: 99"]
+    assert [line for line in lines if " of topic " in line] == [
+        "%s of topic %s" % (name, topic) for topic in ("52", "54") for name in ("num_rel", "map")]
+    complete = explained("missing", "-c", "--explain", "utility", "--explain", "gm_map")
+    assert complete.count("  printed as 0: the run misses this topic, and this value is set to 0") == 2
+    assert "  topics in the qrels alone count as if nothing relevant had been retrieved (-c): 51, 53" in complete
+    older = explained("missing", "-c", "--explain", "gm_map", "--release", "9.0.8")
+    assert "    gm_map = exp((-2.1972 + 2 * log(0.00001)) / 4) = 0.0018" in older
+    assert "all topics" not in explained("missing", "--explain", "map", "-n")
+    one = explained("missing", "--explain", "map", "-D", "0.54")
+    assert [line for line in one if " of topic " in line] == ["map of topic 54"]
+
+
+def test_explaining_is_for_measures_that_exist_and_no_zscores():
+    for arguments, status, message in (
+            (["--explain", "map", "-Z", "zscores.txt"], 1, "without -Z"),
+            (["--explain", "mapp"], 1, "did you mean map"),
+            (["--explain", "P.0"], 2, "expected cutoffs"), (["--explain", "map", "-D", "0.7"], 7, "topic '7'"),
+            (["--explain", "prefs_simp"], 4, "format")):
+        result = run_main([*arguments, "qrels.txt", "run.txt"], FIXTURES / "worked")
+        assert (result.status, result.out) == (status, b"") and message in result.err
+        assert result.err.count("\n") == 1
+
+
+def test_explanations_of_odd_input(tmp_path):
+    qrels = b"\xff\xe9 0 a 1000000000000000000\n\xff\xe9 0 \xfe 1\n1 0 a -1\n1 0 b -7\n"
+    run = b"\xff\xe9 Q0 \xfe 1 1e308 t\n\xff\xe9 Q0 b 1 -inf t\n1 Q0 a 1 inf t\n"
+    write(tmp_path, qrels, run)
+    for options in ([], ["-J"], ["-M", "0"], ["-c"], ["-l", "-5"], ["-l", "9" * 18]):
+        result = run_main(["--explain", "all_trec", "--explain", "yaap", "--explain", "dcg", *options, "qrels.txt",
+                           "run.txt"], tmp_path)
+        assert result.status == 0 and b"map of topic \xff\xe9\n" in result.out and "Traceback" not in result.err
+
+
+# ---- Auditing ----
+
+
+def audit_collection():
+    """Judgments and run that tell apart all conventions, with the documents in the order of the file, and rank columns.
+
+    There are ties, exact ones and some of single precision; runs shorter and
+    longer than the cutoffs; topics that are missing, without a relevant
+    document or without a hit; more relevant documents than are retrieved, and
+    than nonrelevant ones.
+    """
+    chance = random.Random(6)
+    qrels, run = {}, {}
+    for topic, depth, judged, grades in (
+            ("1", 130, 60, [-1, 0, 0, 0, 1, 2]), ("2", 60, 40, [0, 0, 1, 2, 3]), ("3", 25, 20, [0, 1, 1, 2]),
+            ("4", 4, 14, [0, 1, 1, 1, 2, 3]), ("5", 30, 20, [-1, 0, 0]), ("6", 45, 30, [0, 0, 0, 1, 2]),
+            ("7", 30, 12, [0]), ("missing1", 0, 12, [0, 1, 2]), ("missing2", 0, 9, [0])):
+        docnos = chance.sample(["d%d" % i for i in range(200)], depth + 25)
+        qrels[topic] = {docno: chance.choice(grades) for docno in chance.sample(docnos, judged)}
+        if depth:
+            some_score = [lambda: chance.randint(0, 12) / 4, lambda: 1000 + chance.randint(0, 40) / 1e6]
+            run[topic] = {docno: float(some_score[int(topic) % 2]()) for docno in docnos[:depth]}
+    qrels["7"]["elsewhere"] = 4  # a relevant document that is not retrieved, and the largest grade of all
+    ranks = {topic: {docno: chance.randint(1, 9) for docno in scores} for topic, scores in run.items()}
+    return qrels, run, ranks
+
+
+AUDITED = audit_collection()
+DIGITS = 8  # of a report: to add 0.00001 to an AP does not show in fewer
+
+
+class Elsewhere(NamedTuple):
+    """How another tool computes: an implementation of its own of each convention."""
+
+    release: str = "10.0"
+    ties: str = "descending"
+    complete: bool = False
+    only_with_relevant: bool = False
+    judged_only: bool = False
+    level: int = 1
+    depth: object = None
+    cut_off: bool = False
+    rounded_to: object = None
+    rounds_topics: bool = False
+    ap: str = "R"
+    gain: str = "grade"
+    ideal: str = "judged"
+    discount: str = "log2(k+1)"
+    precision: str = "k"
+    recall: str = "R"
+    rprec_mult: str = "trec_eval"
+    rbp_resid: str = "trec_eval"
+    bpref: str = "trec_eval"
+    iprec: str = "rounded"
+    gm: str = "floor"
+    p: float = 0.9
+    rbp_gain: str = "trec_eval"
+
+    def ordered(self, topic, scores):
+        """The scores, replaced by others where documents are tied."""
+        qrels, _, ranks = AUDITED
+        kept = {docno: struct.unpack("f", struct.pack("f", score))[0] if self.release == "9.0.8" else score
+                for docno, score in scores.items()}
+        grade = {docno: qrels[topic].get(docno, -1) for docno in scores}
+        places = {docno: place for place, docno in enumerate(scores)}
+        key = {"descending": lambda docno: 0, "ascending": lambda docno: docno.encode(), "file": places.get,
+               "rank": ranks.get(topic, {}).get, "worst": lambda docno: grade[docno] >= self.level,
+               "best": lambda docno: grade[docno] < self.level}[self.ties]
+        order = sorted(sorted(scores, key=str.encode, reverse=True), key=lambda docno: (-kept[docno], key(docno)))
+        return {docno: -1.0 * place for place, docno in enumerate(order)}
+
+    def topic(self, topic):
+        """{name: value}, the value of gm_map being an AP."""
+        judgments, scores = AUDITED[0][topic], AUDITED[1].get(topic)
+        ranking = [] if scores is None else list(self.ordered(topic, scores))
+        scores = {docno: -float(place) for place, docno in enumerate(ranking)} if ranking else {"\n": 0.0}
+        common = (self.level, self.depth, self.judged_only, 0, {})
+        values = by_definition(judgments, scores, "10.0", *common, self.p)
+        older = by_definition(judgments, scores, self.release, *common, self.p)
+        values.update({name: value for name, value in older.items() if name.startswith(("iprec", "11pt"))})
+        values = {name.replace("_p=%g" % self.p, ""): value for name, value in values.items()
+                  if name.startswith(("map", "P_", "recall_", "ndcg", "bpref", "iprec", "11pt", "Rprec", "recip_rank",
+                                      "rbp", "dcg", "ideal_dcg", "success", "infAP", "Rndcg", "G"))}
+        at = [judgments.get(docno) for docno in list(scores)[:self.depth]]
+        if self.judged_only:
+            at = [grade for grade in at if grade is not None and grade >= 0]
+        self.other_formulas(values, at, [grade for grade in judgments.values() if grade >= 0])
+        values["gm_map"] = values["map"]
+        if not ranking and "rbp_resid" in values:
+            values["rbp_resid"] = 0.0
+        return values
+
+    def other_formulas(self, values, at, judged):
+        N, R = len(at), sum(grade >= self.level for grade in judged)
+        relevant = [k for k, grade in enumerate(at, 1) if grade is not None and grade >= self.level]
+        nonrelevant = [k for k, grade in enumerate(at, 1) if grade is not None and 0 <= grade < self.level]
+
+        def hits(k):
+            return sum(rank <= k for rank in relevant)
+
+        def ap(k):
+            by = {"R": R, "hits": hits(k), "min(R, k)": min(R, k), "min(R, N)": min(R, N)}[self.ap]
+            return ratio(sum(hits(rank) / rank for rank in relevant if rank <= k), by)
+        values["map"] = values["map"] if self.ap == "min(R, k)" else ap(10 ** 9)
+        values.update({"map_cut_%d" % k: ap(k) for k in CUTOFFS})
+
+        def gain(grade):
+            if grade is None or grade < 0:
+                return 0.0
+            return {"grade": grade, "2^g-1": 2 ** grade - 1, "binary": int(grade >= self.level)}[self.gain]
+        gained = [gain(grade) for grade in at]
+        ideal = sorted(gained if self.ideal == "retrieved" else map(gain, judged), reverse=True)
+
+        def dcg(gains, k):
+            divisor = math.log2 if self.discount == "log2(k)" else (lambda rank: math.log2(rank + 1))
+            return sum(value / (1 if self.discount == "log2(k)" and rank == 1 else divisor(rank))
+                       for rank, value in enumerate(gains[:k], 1))
+        values.update({"ndcg_cut_%d" % k: ratio(dcg(gained, k), dcg(ideal, k)) for k in CUTOFFS})
+        values.update({"ndcg": ratio(dcg(gained, None), dcg(ideal, None)), "dcg": dcg(gained, None),
+                       "ideal_dcg": dcg(ideal, None)})
+        if self.gain != "grade":
+            for name in ("G", "ndcg_rel", "Rndcg"):  # not written a second time for other gains
+                del values[name]
+        if self.precision == "min(k, N)":
+            values.update({"P_%d" % k: ratio(hits(k), min(k, N)) for k in CUTOFFS})
+        if self.recall == "min(R, k)":
+            values.update({"recall_%d" % k: ratio(hits(k), min(R, k)) for k in CUTOFFS})
+        if self.rprec_mult == "published":
+            values.update({"Rprec_mult_%.2f" % c: ratio(hits(math.floor(c * R + 0.5)), R) for c in LEVELS})
+        if self.bpref == "published":
+            values["bpref"] = ratio(sum(1 - min(sum(n < k for n in nonrelevant), R) / R for k in relevant), R)
+        if self.iprec == "exact":
+            def iprec(c):
+                return max((hits(k) / k for k in range(1, N + 1) if hits(k) >= c * R - 1e-9), default=0.0)
+            values.update({"iprec_at_recall_%.2f" % c: iprec(c) for c in LEVELS})
+            values["11pt_avg"] = sum(iprec(i / 10) for i in range(11)) / 11
+        if self.rbp_gain == "largest":
+            most = max(grade for judgments in AUDITED[0].values() for grade in judgments.values())
+            values["rbp"] = (1 - self.p) * sum(
+                max(grade or 0, 0) / most * self.p ** rank for rank, grade in enumerate(at))
+        if self.rbp_resid == "published":
+            values["rbp_resid"] = values["rbp"] + self.p ** N
+
+    def values(self):
+        """{(topic, or None: over all, name): value}"""
+        qrels, run, _ = AUDITED
+        topics = sorted(qrels if self.complete else run)
+        by_topic = {topic: self.topic(topic) for topic in topics}
+        values = {(topic, name): value for topic in topics for name, value in by_topic[topic].items()
+                  if name != "gm_map"}
+        counted = [topic for topic in topics if not self.only_with_relevant
+                   or any(grade >= self.level for grade in qrels[topic].values())]
+        for name in by_topic["1"]:
+            column = [by_topic[topic][name] for topic in counted]
+            if name == "gm_map":
+                kept = [x + 0.00001 if self.gm == "added" else max(x, 0.00001) for x in column
+                        if self.gm != "without zeros" or x > 0.00001]
+                values[None, name] = math.exp(sum(map(math.log, kept)) / len(kept))
+            else:
+                rounded = [round(value, DIGITS) for value in column] if self.rounds_topics else column
+                values[None, name] = sum(rounded) / len(rounded)
+        return values
+
+    def shown(self, value):
+        value = math.floor(value * 10 ** DIGITS + 1e-7) / 10 ** DIGITS if self.cut_off else value
+        return value if self.rounded_to is None else round(value, self.rounded_to)
+
+    def prints(self, value, figure):
+        """Whether this tool would print the value as this figure; a half may be rounded up or down."""
+        return abs(self.shown(value) - float(figure)) <= (0.1 if self.cut_off else 0.500001) / 10 ** DIGITS
+
+    def figures(self):
+        """The report: {(topic, name): figure}."""
+        return {key: "%.*f" % (DIGITS, self.shown(value)) for key, value in self.values().items()}
+
+
+def lines_of(figures):
+    return "".join("%-22s\t%s\t%s\n" % (name, "all" if topic is None else topic, figure)
+                   for (topic, name), figure in figures.items()).encode()
+
+
+TIES = "documents of equal score are ordered "
+CONVENTIONS = {
+    "the rules of trec_eval 9.0.8 are followed": dict(release="9.0.8"),
+    TIES + "by ascending docno": dict(ties="ascending"), TIES + "as in the run file": dict(ties="file"),
+    TIES + "by the rank column of the run": dict(ties="rank"),
+    TIES + "with the relevant ones last": dict(ties="worst"), TIES + "with the relevant ones first": dict(ties="best"),
+    "topics that are missing from the run are counted as 0": dict(complete=True),
+    "topics without a relevant document do not count in averages": dict(only_with_relevant=True),
+    "unjudged documents are removed from the ranking (-J)": dict(judged_only=True),
+    "documents count as relevant from grade 2 on (-l 2)": dict(level=2),
+    "documents count as relevant from grade 3 on (-l 3)": dict(level=3),
+    **{"the ranking is cut at %d documents (-M %d)" % (k, k): dict(depth=k) for k in (5, 10, 20, 50, 100)},
+    "figures are cut off instead of rounded": dict(cut_off=True),
+    "figures are rounded to 1 decimal, although more are shown": dict(rounded_to=1),
+    "figures are rounded to 2 decimals, although more are shown": dict(rounded_to=2),
+    "figures are rounded to 3 decimals, although more are shown": dict(rounded_to=3),
+    "averages are taken over rounded values, as they are shown for topics": dict(rounds_topics=True),
+    "AP is divided by the relevant documents retrieved": dict(ap="hits"),
+    "AP is divided by min(R, k)": dict(ap="min(R, k)"), "AP is divided by min(R, N)": dict(ap="min(R, N)"),
+    "ndcg has gains of 2^grade - 1": dict(gain="2^g-1"),
+    "ndcg has a gain of 1 for every relevant document": dict(gain="binary"),
+    "the ideal ranking of ndcg has the retrieved documents alone": dict(ideal="retrieved"),
+    "ndcg does not discount its first ranks: the gain is divided by log2(k), from rank 2 on": dict(discount="log2(k)"),
+    "precision is divided by min(k, N)": dict(precision="min(k, N)"),
+    "recall is divided by min(R, k)": dict(recall="min(R, k)"),
+    "Rprec_mult is as published: hits at rank floor(c * R + 0.5), divided by R": dict(rprec_mult="published"),
+    "rbp_resid is as published: rbp + p^N": dict(rbp_resid="published"),
+    "bpref is 1 - n/R for each relevant document": dict(bpref="published"),
+    "interpolated precision is the largest one at recall >= c exactly": dict(iprec="exact"),
+    "0.00001 is added to each AP in gm_map, instead of being its least value": dict(gm="added"),
+    "topics with an AP of 0 are left out of gm_map": dict(gm="without zeros"),
+    **{"rbp has p = %s" % p: dict(p=p) for p in (0.5, 0.8, 0.95)},
+    "grades are divided by the largest one of all topics in rbp": dict(rbp_gain="largest"),
+}
+
+
+@pytest.fixture(scope="module")
+def elsewhere():
+    """The values that each convention gives by itself."""
+    return {sentence: Elsewhere(**changes).values() for sentence, changes in CONVENTIONS.items()}
+
+
+@pytest.fixture(scope="module")
+def audited(tmp_path_factory):
+    qrels, run, ranks = AUDITED
+    lines = ["%s Q0 %s %d %r tag\n" % (topic, docno, ranks[topic][docno], score)
+             for topic, scores in run.items() for docno, score in scores.items()]
+    return write(tmp_path_factory.mktemp("audited"), qrels, "".join(lines))
+
+
+def audit(directory, report, *options, stdin=b""):
+    (directory / "report").write_bytes(report if isinstance(report, bytes) else report.encode())
+    return run_main([*options, "--audit", "report", "qrels.txt", "run.txt"], directory, stdin)
+
+
+def explanations(out):
+    """{measure that departs: the conventions that an audit names for it}"""
+    found = {}
+    for paragraph in out.decode().split("\n\n")[1:]:
+        heading, *lines = paragraph.splitlines()
+        measure = re.fullmatch(r"(\S+): [0-9]+ of [0-9]+ values? do(es)? not agree", heading).group(1)
+        all_reported = "  all reported values of %s come out if" % measure
+        following = lines[lines.index(all_reported) + 1:] if all_reported in lines else []
+        found[measure] = [re.sub("^    (or )?", "", line) for line in following]
+    return found
+
+
+def by_measure(figures):
+    names = {name: request(name).partition(".")[0] for _, name in figures}
+    groups = {measure: {} for measure in names.values()}
+    for key, figure in figures.items():
+        groups[names[key[1]]][key] = figure
+    return groups
+
+
+def reproduces(tool, values, figures):
+    """Whether a tool with these values would print all these figures."""
+    return all(key in values and tool.prints(values[key], figure) for key, figure in figures.items())
+
+
+def test_trec_eval_itself_agrees_with_an_audit(audited):
+    report = lines_of(Elsewhere().figures())
+    assert audit(audited, report).out.decode().splitlines() == [
+        "%d of %d values in report agree with what comes out here" % ((report.count(b"\n"),) * 2),
+        "  " + trec_eval_ref.signature()]
+    assert audit(audited, report).status == 0
+
+
+def test_all_conventions_are_planted():
+    settings = trec_eval_ref.Settings()
+    _, run, ranks = AUDITED
+    table = trec_eval_ref._conventions(AUDITED[0], ranks, settings)
+    assert [convention.sentence for convention in table if convention.sentence not in CONVENTIONS] == []
+    assert len(table) == len(CONVENTIONS)
+
+
+@pytest.mark.parametrize("planted", CONVENTIONS)
+def test_planted_convention_is_found(audited, elsewhere, planted):
+    figures = Elsewhere(**CONVENTIONS[planted]).figures()
+    result = audit(audited, lines_of(figures))
+    assert result.status == 3 and result.err == ""
+    own, found = Elsewhere().values(), explanations(result.out)
+    departing = {measure: group for measure, group in by_measure(figures).items()
+                 if not reproduces(Elsewhere(), own, group)}
+    assert found and found.keys() == departing.keys()
+    for measure, sentences in found.items():
+        assert planted in sentences
+        assert set(sentences) == {
+            sentence for sentence, values in elsewhere.items()
+            if reproduces(Elsewhere(**CONVENTIONS[sentence]), values, departing[measure])}, measure
+
+
+PAIRS = [("documents count as relevant from grade 2 on (-l 2)", "AP is divided by the relevant documents retrieved",
+          "map"),
+         ("ndcg has gains of 2^grade - 1", "the ideal ranking of ndcg has the retrieved documents alone", "ndcg"),
+         ("ndcg has gains of 2^grade - 1", "the ideal ranking of ndcg has the retrieved documents alone", "ndcg_cut"),
+         (TIES + "by ascending docno", "the rules of trec_eval 9.0.8 are followed", "recip_rank"),
+         ("unjudged documents are removed from the ranking (-J)", "precision is divided by min(k, N)", "P"),
+         ("topics that are missing from the run are counted as 0", "bpref is 1 - n/R for each relevant document",
+          "bpref"),
+         ("rbp has p = 0.8", "grades are divided by the largest one of all topics in rbp", "rbp"),
+         ("AP is divided by min(R, N)", "topics with an AP of 0 are left out of gm_map", "gm_map"),
+         ("figures are cut off instead of rounded", "recall is divided by min(R, k)", "recall"),
+         ("rbp has p = 0.5", "rbp_resid is as published: rbp + p^N", "rbp_resid")]
+
+
+@pytest.mark.parametrize("one, other, measure", PAIRS, ids=[measure for _, _, measure in PAIRS])
+def test_planted_pair_of_conventions_is_found(audited, one, other, measure):
+    tool = Elsewhere(**CONVENTIONS[one], **CONVENTIONS[other])
+    figures = by_measure(tool.figures())[measure]
+    result = audit(audited, lines_of(figures))
+    found = explanations(result.out)
+    assert result.status == 3 and list(found) == [measure]
+    assert {one, other} in [set(sentences.split("; and ")) for sentences in found[measure]]
+    for sentences in found[measure]:
+        first, second = map(CONVENTIONS.get, sentences.split("; and "))
+        again = Elsewhere(**first, **second)
+        assert reproduces(again, again.values(), figures), sentences
+
+
+def test_ranking_cut_at_1000(tmp_path):
+    judgments, scores = ranked([3, 1001], 1002)
+    write(tmp_path, {"1": judgments}, {"1": scores})
+    found = explanations(audit(tmp_path, "map 1 %.6f\n" % (1 / 3 / 2)).out)["map"]
+    assert found == ["the ranking is cut at %d documents (-M %d)" % (k, k) for k in (5, 10, 20, 50, 100, 1000)]
+
+
+@pytest.mark.parametrize("options, planted, sentence", [
+    (["--release", "9.0.8"], Elsewhere(), "the rules of trec_eval 10.0 are followed"),
+    (["-l", "2"], Elsewhere(), "documents count as relevant from grade 1 on (-l 1)"),
+    (["-c"], Elsewhere(), "topics that are missing from the run are ignored"),
+    (["-M", "20"], Elsewhere(depth=50), "the ranking is cut at 50 documents (-M 50)"),
+    (["-c", "--release", "9.0.8"], Elsewhere(release="9.0.8", complete=True, only_with_relevant=True),
+     "topics without a relevant document do not count in averages"),
+])
+def test_conventions_differ_from_the_settings(audited, options, planted, sentence):
+    figures = {(topic, name): figure for (topic, name), figure in planted.figures().items()
+               if name in ("map", "gm_map") and topic in (None, *AUDITED[1])}
+    result = audit(audited, lines_of(figures), *options)
+    found = explanations(result.out)
+    assert result.status == 3 and sorted(found) == ["gm_map", "map"]
+    assert sentence in found["map"] and sentence in found["gm_map"]
+
+
+NO_CONVENTION = "  no convention that is known here explains that, nor do two together"
+
+
+def test_wrong_value_is_not_explained(audited):
+    figures = dict(Elsewhere().figures())
+    figures["4", "map"], figures["2", "map"] = "0.11111111", "0.99999999"
+    result = audit(audited, lines_of(figures), "-N", "7", "-M", "999")
+    assert result.status == 3 and explanations(result.out) == {"map": []}
+    own = Elsewhere().values()
+    difference = {topic: abs(float(figures[topic, "map"]) - own[topic, "map"]) for topic in ("2", "4")}
+    worst = sorted(difference, key=difference.get, reverse=True)
+    assert result.out.decode().splitlines()[2:] == [
+        "", "map: 2 of 8 values do not agree", "  topic  measure    reported        here",
+        *("      %s  map      %s  %.8f" % (topic, figures[topic, "map"], own[topic, "map"]) for topic in worst),
+        NO_CONVENTION, "  for the first to depart, topic 2, see",
+        "    trec_eval_ref --explain map -D 0.2 -M 999 -N 7 qrels.txt run.txt"]
+    command = result.out.decode().splitlines()[-1].split()[1:]
+    shown = run_main(command, audited)
+    assert shown.status == 0 and ("= %.4f" % own["2", "map"]) in shown.out.decode()
+
+
+def test_wrong_average_is_not_explained(audited):
+    result = audit(audited, "map\tall\t0.9876\nP_10\tall\t%.4f\n" % Elsewhere().values()[None, "P_10"])
+    assert result.status == 3 and result.out.decode().splitlines()[-2:] == [
+        "  for the first to depart, the summary, see", "    trec_eval_ref --explain map qrels.txt run.txt"]
+
+
+def test_worst_topics_come_first(audited):
+    figures = {(topic, "P_10"): "%.4f" % (value - int(topic) / 100) for (topic, name), value in
+               Elsewhere().values().items() if name == "P_10" and topic is not None}
+    lines = audit(audited, lines_of(figures)).out.decode().splitlines()
+    assert [line.split()[0] for line in lines[5:10]] == ["7", "6", "5", "4", "3"]
+    assert lines[10].startswith("  no convention")
+
+
+def json_report(figures, parse=float):
+    report = {}
+    for (topic, name), figure in figures.items():
+        report.setdefault("all" if topic is None else topic, {})[name] = parse(figure)
+    return json.dumps(report)
+
+
+SOME = ("map", "recip_rank", "P_10", "recall_10", "ndcg_cut_10", "bpref")
+
+
+def some_figures(tool=Elsewhere(), digits=4):
+    return {key: "%.*f" % (digits, value) for key, value in tool.values().items() if key[1] in SOME}
+
+
+IR_NAMES = {"map": "AP", "recip_rank": "RR", "P_10": "P@10", "recall_10": "R@10", "ndcg_cut_10": "nDCG@10",
+            "bpref": "Bpref"}
+
+FORMATS = named([
+    ("lines of trec_eval", lines_of), ("pytrec_eval", json_report),
+    ("pytrec_eval, only topics", lambda figures: json_report({key: x for key, x in figures.items() if key[0]})),
+    ("averages", lambda figures: json.dumps({name: float(x) for (topic, name), x in figures.items() if not topic})),
+    ("strings", lambda figures: json_report(figures, str)),
+    ("this module's", lambda figures: '{"settings": {}, "topics": %s, "summary": %s}' % (
+        json_report({key: x for key, x in figures.items() if key[0]}),
+        json.dumps({name: float(x) for (topic, name), x in figures.items() if not topic}))),
+    ("ir_measures", lambda figures: "".join(
+        "%s\t%s\n" % (IR_NAMES[name], x) for (topic, name), x in figures.items() if not topic)),
+    ("ir_measures, topic first", lambda figures: "".join(
+        "%s\t%s\t%s\n" % (topic or "all", IR_NAMES[name], x) for (topic, name), x in figures.items())),
+    ("ir_measures, measure first", lambda figures: "".join(
+        "%s\t%s\t%s\n" % (IR_NAMES[name], topic or "all", x) for (topic, name), x in figures.items())),
+    ("topics and averages", lambda figures: "".join(
+        "%s %s %s\n" % (topic, IR_NAMES[name], x) if topic else "%s %s\n" % (IR_NAMES[name], x)
+        for (topic, name), x in figures.items())),
+    ("percentages", lambda figures: "".join(
+        "%s %s %.1f\n" % (name, topic or "all", float(x) * 100) for (topic, name), x in figures.items())),
+    ("percentages with a sign", lambda figures: "".join(
+        "%s %s %.1f%%\n" % (name, topic or "all", float(x) * 100) for (topic, name), x in figures.items())),
+    ("two digits", lambda figures: "".join(
+        "%s %s %.2f\n" % (name, topic or "all", float(x)) for (topic, name), x in figures.items())),
+    ("no trailing zeros", lambda figures: json_report({key: "%.3f" % float(x) for key, x in figures.items()})),
+    ("exponents", lambda figures: "".join(
+        "%s %s %.11e\n" % (name, topic or "all", float(x)) for (topic, name), x in figures.items())),
+    ("Windows", lambda figures: b"\xef\xbb\xbf" + lines_of(figures).replace(b"\n", b"\r\n")),
+    ("packed", lambda figures: gzip.compress(lines_of(figures))),
+    ("comments", lambda figures: b"# made elsewhere\n\n" + lines_of(figures)),
+])
+
+
+@pytest.mark.parametrize("text_of", FORMATS)
+def test_report_formats(audited, text_of):
+    agreeing = audit(audited, text_of(some_figures(digits=12)))
+    assert agreeing.status == 0 and agreeing.err == "", agreeing.out.decode()
+    counts = re.match(rb"(\d+) of (\d+) values", agreeing.out).groups()
+    assert counts[0] == counts[1] in (b"6", b"42", b"48")
+    planted = "documents count as relevant from grade 2 on (-l 2)"
+    departing = audit(audited, text_of(some_figures(Elsewhere(level=2), 12)))
+    assert departing.status == 3 and planted in explanations(departing.out)["map"]
+
+
+def test_json_of_this_module_agrees(audited):
+    for options in ([], ["-q"], ["-q", "-n"], ["-q", "-c", "-l2", "-M", "10"], ["-q", "-J", "--release", "9.0.8"]):
+        report = run_main(["--json", "-m", "all_trec", "-m", "utility.1,2,3,4", "-m", "ndcg.1=3,2=9", *options,
+                           "qrels.txt", "run.txt"], audited).out
+        result = audit(audited, report, *[option for option in options if option not in ("-q", "-n")])
+        assert result.status == 0, result.out.decode()
+
+
+@pytest.mark.parametrize("golden", [golden for golden in GOLDENS if "zscores" not in golden.name
+                                    and golden.arguments[-2:] == ["qrels.txt", "run.txt"]
+                                    or golden.name == "preferences/all_prefs"], ids=lambda golden: golden.name)
+def test_golden_file_is_a_report_that_agrees(golden, tmp_path):
+    report = tmp_path / "report"
+    report.write_bytes(golden.expected)
+    arguments = [*release_option(golden.release), *golden.arguments, "--audit", report]
+    if any(word.startswith("-D") for word in golden.arguments):
+        pytest.skip("an audit is of all topics")
+    result = run_main(arguments, golden.directory)
+    assert result.status == 0, result.out.decode()
+
+
+def test_few_digits_and_full_ones(audited):
+    value = Elsewhere().values()[None, "map"]
+    for figure, status in (("%.2f" % value, 0), ("%.1f" % value, 0), (repr(value), 0), ("%.25f" % value, 0),
+                           ("%.2f" % (value + 0.01), 3), (repr(value + 1e-9), 3), ("%.1f%%" % (100 * value), 0),
+                           ("%.1f%%" % (100 * value + 0.1), 3), ("+%.4f" % value, 0), ("-%.4f" % value, 3),
+                           ("%.0f%%" % (100 * value), 0), ("nan", 3), ("-inf", 3), ("1e999", 3), ("1e300", 3),
+                           ("9" * 400, 3), ("0." + "4" * 5000, 3)):
+        assert audit(audited, "map all %s\n" % figure).status == status, figure
+
+
+def test_one_value_above_1_does_not_make_percentages_of_the_others(audited):
+    figures = dict(some_figures())
+    figures["1", "map"] = "1.5000"
+    lines = audit(audited, lines_of(figures)).out.decode().splitlines()
+    assert lines[3] == "map: 1 of 8 values does not agree"
+    percentages = "".join("map %s %.2f\n" % (topic or "all", 100 * float(figure)) for (topic, name), figure
+                          in some_figures().items() if name == "map" and topic != "1")
+    lines = audit(audited, "map 1 nan\n" + percentages).out.decode().splitlines()
+    assert lines[3] == "map: 1 of 8 values does not agree"
+
+
+def test_sums_in_another_order_agree(audited):
+    name = "utility_123456789,0.1,0,0"
+    report = run_main(["--json", "-m", name.replace("_", "."), "qrels.txt", "run.txt"], audited).out
+    values = json.loads(report)["summary"]
+    for factor, status in ((1, 0), (1 + 2e-15, 0), (1 + 2e-11, 3)):
+        assert audit(audited, json.dumps({name: values[name] * factor})).status == status
+
+
+@pytest.mark.parametrize("report, message", named([
+    ("empty", "", "found none"), ("empty object", "{}", "found none"), ("array", "[1,2]", "expected 2 or 3 fields"),
+    ("broken JSON", '{"map": 1', "expected JSON"), ("deep JSON", '{"a":' * 100000, "expected JSON"),
+    ("four fields", "map all 0.5\nmap 1 2 3\n", "report:2: expected 2 or 3 fields (measure [topic] value), found 4"),
+    ("one field", "map\n", "report:1: expected 2 or 3 fields"),
+    ("text", "map all high\n", "expected a number as value of"),
+    ("list", '{"map": [0.5]}', "expected a number as value of 'map'"), ("null", '{"map": null}', "expected a number"),
+    ("exponent alone", "map all e5\n", "expected a number"), ("comma", "map all 0,47\n", "expected a number"),
+    ("point", "map all .\n", "expected a number"),
+    ("other measures", "ERR@20 0.3\nfoo all 0.4\n", "only 'ERR@20', 'foo'"),
+    ("several values", "P all 0.3\nofficial all 3\n", "only 'P', 'official'"), ("texts", "runid all 7\n", "found none"),
+    ("other topics", "map 77 0.5\nmap 78 0.5\n", "report has 2 topics ('77')"), ("binary", b"\0\xff\xfe", "report:1: "),
+    ("topics", '{"settings": 1, "topics": [1]}', "expected topics as a JSON object"),
+    ("packed", b"\x1f\x8b\x08", "report"),
+]))
+def test_reports_that_cannot_be_read(audited, report, message):
+    result = audit(audited, report)
+    assert (result.status, result.out) == (2, b"") and message in result.err
+    assert result.err.count("\n") == 1 and result.err.startswith("trec_eval_ref: ")
+
+
+def test_reports_that_are_not_there(audited):
+    result = run_main(["--audit", "none", "qrels.txt", "run.txt"], audited)
+    assert (result.status, result.out) == (2, b"") and "none: cannot be read" in result.err
+
+
+def test_what_is_not_compared(audited):
+    report = run_main(["-q", "-m", "map", "-m", "runid", "-m", "relstring", "qrels.txt", "run.txt"], audited).out
+    result = audit(audited, report + b"ERR@20\t1\t0.5\nZmap\tall\t3\n", "-l1")
+    assert result.status == 0 and result.out.decode().splitlines()[2] == (
+        "  not compared, since not computed here: ERR@20, Zmap")
+    older = audit(audited, b"rbp all 0.5\n" + report, "--release", "9.0.8")
+    assert b"not computed here: rbp\n" in older.out
+    value = Elsewhere().values()["1", "map"]
+    numeric = audit(audited, '{"1": {"relstring": "1010", "runid": "7", "map": "%.4f"}}' % value)
+    assert numeric.out.startswith(b"1 of 1 value ")
+
+
+def test_topics_that_are_not_evaluated(audited):
+    figures = dict(some_figures())
+    figures["77", "map"] = figures["missing1", "P_10"] = "0.5000"
+    result = audit(audited, lines_of(figures))
+    assert result.status == 3 and result.out.decode().splitlines()[2:] == [
+        "", "map: 1 of 9 values does not agree", "  topic  measure  reported  here",
+        "     77  map        0.5000  none", NO_CONVENTION, "  nothing is computed here for topic 77",
+        "", "P: 1 of 9 values does not agree", "  topic     measure  reported  here",
+        "  missing1  P_10       0.5000  none", NO_CONVENTION, "  nothing is computed here for topic missing1"]
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress, bz2.compress])
+def test_audit_of_packed_files_and_of_standard_input(audited, tmp_path, pack):
+    report = lines_of(some_figures(Elsewhere(level=2)))
+    expected = audit(audited, report)
+    write(tmp_path, *(pack((audited / name).read_bytes()) for name in ("qrels.txt", "run.txt")))
+    assert audit(tmp_path, pack(report)) == expected
+    run_from_stdin = [*["--audit", "report"], "qrels.txt", "-"]
+    result = run_main(run_from_stdin, tmp_path, pack((audited / "run.txt").read_bytes()))
+    assert (result.status, explanations(result.out)) == (3, explanations(expected.out))
+    result = run_main(["--audit", "-", "qrels.txt", "run.txt"], tmp_path, pack(report))
+    assert (result.status, explanations(result.out)) == (3, explanations(expected.out))
+
+
+@pytest.mark.parametrize("rel_format, name, options", [
+    ("qrels_jg", "groups", []), ("qrels_jg", "groups", ["-J", "-l2", "-M", "10"]), ("qrels_prefs", "groups", []),
+    ("prefs", "preferences", []), ("prefs", "preferences", ["-M", "2", "-c"])])
+def test_audit_of_other_judgment_formats(tmp_path, rel_format, name, options):
+    files = [FIXTURES / name / ("prefs.txt" if rel_format == "prefs" else "qrels.txt"), FIXTURES / name / "run.txt"]
+    nickname = "qrels_jg" if rel_format == "qrels_jg" else "all_prefs"
+    report = run_main(["-q", "-R", rel_format, "-m", nickname, *files]).out
+    (tmp_path / "report").write_bytes(report)
+    command = ["--audit", tmp_path / "report", "-R", rel_format, *files]
+    assert run_main(command).status == 0
+    result = run_main([*options, *command])
+    assert result.status == (3 if options else 0)
+    (tmp_path / "report").write_bytes(b"\n".join(
+        line[:-1] + (b"1" if line[-1:] != b"1" else b"2") for line in report.split(b"\n") if b"all\t" in line))
+    assert run_main([*options, *command]).status in (2, 3)
+    assert "Traceback" not in run_main([*options, *command]).err
+
+
+def test_audit_of_preferences_by_another_order_of_ties(tmp_path):
+    (tmp_path / "prefs").write_text("1 g s b 2\n1 g s a 1\n1 g s c 0\n")
+    (tmp_path / "run").write_text("1 Q0 a 1 1 t\n1 Q0 b 2 1 t\n1 Q0 c 3 0 t\n")
+    (tmp_path / "report").write_text("prefs_simp 1 1.0000\n")
+    result = run_main(["--audit", "report", "-R", "prefs", "prefs", "run"], tmp_path)
+    assert explanations(result.out) == {"prefs_simp": [TIES + "by descending docno"]}
+
+
+@pytest.mark.parametrize("qrels, run, status", [
+    ("1 0 a 1\n1 0 a 1\n", "1 Q0 a 1 1 t\n", 4), ("1 0 a 1\n", "1 Q0 a 1 1 t\n1 Q0 a 2 1 t\n", 4),
+    ("1 0 a 1\n", "2 Q0 a 1 1 t\n", 7), ("1 0 a 1\n", "1 Q0 a 1 nan t\n", 2), ("1 0 a\n", "1 Q0 a 1 1 t\n", 2)])
+def test_audit_of_files_that_cannot_be_evaluated(tmp_path, qrels, run, status):
+    write(tmp_path, qrels, run)
+    result = audit(tmp_path, "map 1 0.5\n")
+    assert (result.status, result.out) == (status, b"") and result.err.count("\n") == 1
+
+
+def test_audit_of_contradictory_preferences(tmp_path):
+    write(tmp_path, "1 g s a 2\n1 g s b 1\n1 g t b 2\n1 g t a 1\n", "1 Q0 a 1 1 t\n")
+    result = audit(tmp_path, "prefs_simp 1 0.5\n", "-R", "prefs")
+    assert (result.status, result.out) == (4, b"") and "contradict" in result.err
+
+
+def test_audit_of_odd_names(tmp_path):
+    topic = b"it's\xff\xe2\x80\x83"
+    write(tmp_path, topic + b" 0 a 1\n", topic + b" Q0 b 1 2 t\n" + topic + b" Q0 a 1 1 t\n")
+    result = audit(tmp_path, b"map\t" + topic + b"\t0.3333\nnDCG@10\t" + topic + b"\t0.6309\n")
+    assert result.status == 3 and b"1 of 2 values" in result.out
+    assert result.out.endswith(b"--explain map -D '0.it'\"'\"'s\xff\xe2\x80\x83' qrels.txt run.txt\n")
+    assert audit(tmp_path, json.dumps({topic.decode("utf-8", "surrogateescape"): {"map": 0.5}})).status == 0
+
+
+def test_audit_of_many_topics_is_fast(tmp_path):
+    chance = random.Random(1)
+    qrels, run = [], []
+    for topic in range(300):
+        docnos = chance.sample(range(300), 100)
+        qrels += ["%d 0 %d %d\n" % (topic, docno, chance.choice([-1, 0, 0, 1, 2])) for docno in docnos[40:100]]
+        run += ["%d Q0 %d 0 %d t\n" % (topic, docno, chance.randint(0, 50)) for docno in docnos]
+    write(tmp_path, "".join(qrels), "".join(run))
+    report = score(tmp_path, "-q", "-m", "map", "-m", "P.10", "-m", "ndcg_cut.10", "-l2")
+    seconds = time.perf_counter()
+    assert set(map(tuple, explanations(audit(tmp_path, report).out).values())) == {
+        ("documents count as relevant from grade 2 on (-l 2)",)}
+    assert time.perf_counter() - seconds < 5
+
+
+# ---- The signature ----
+
+
+@pytest.mark.parametrize("options, expected", named([
+    ("default", [], "trec_eval 10.0|level 1|topics in both|depth all|unjudged kept|ties docno descending|R qrels"),
+    ("all", ["-l2", "-c", "-M", "100", "-J", "--release", "9.0.8"],
+     "trec_eval 9.0.8|level 2|topics in qrels|depth 100|unjudged removed|ties docno descending|R qrels"),
+    ("groups", ["-R", "qrels_jg", "-l", "-3"],
+     "trec_eval 10.0|level -3|topics in both|depth all|unjudged kept|ties docno descending|R qrels_jg"),
+    ("preferences", ["-R", "prefs"],
+     "trec_eval 10.0|level 1|topics in both|depth all|unjudged kept|ties docno ascending|R prefs"),
+    ("qrels as preferences", ["-R", "qrels_prefs", "-M0"],
+     "trec_eval 10.0|level 1|topics in both|depth 0|unjudged kept|ties docno ascending|R qrels_prefs"),
+]))
+def test_signature(options, expected):
+    expected = "trec_eval_ref %s|%s" % (trec_eval_ref.__version__, expected)
+    assert run_main(["--signature", *options]) == Result(0, expected.encode() + b"\n", "")
+    assert run_main(["--signature", *options, "-m", "map", "no", "files"]).out == expected.encode() + b"\n"
+    if options[-1:] != ["prefs"] and "qrels_prefs" not in options and "qrels_jg" not in options:
+        report = run_main(["--json", "-m", "map", *options, "qrels.txt", "run.txt"], FIXTURES / "worked").out
+        assert json.loads(report)["settings"]["signature"] == expected
+
+
+def test_signature_of_what_cannot_be():
+    assert run_main(["--signature", "-l", "x"]).status == 1
+    assert run_main(["--signature", "-R", "x"]).status == 2
 
 
 # ---- Damaged input ----

@@ -19,9 +19,12 @@ From a shell, with trec_eval's options:
     python3 trec_eval_ref.py -q -m all_trec qrels.txt run.txt
 
 The file reads in the order in which the data passes: releases, reading,
-ranking, measures, summaries, reporting, command line.  Each measure is one
-function of a `JudgedRanking`, whose docstring gives the formula, the edge
-cases, an example to check by hand, and the source.
+ranking, measures, requests, summaries, reporting.  Then come the rooms built on
+these, explaining, auditing and the interface of pytrec_eval, and last the
+command line.  Each measure is one function of what a topic's ranking looks like
+to it: a `JudgedRanking`, the `JudgedRanking`s of several judges, or a
+`PreferenceRanking`.  Its docstring gives the formula, the edge cases, an example
+to check by hand, and the source.
 
 Topics and docnos stay bytes on their way from a file to the output, since
 trec_eval compares and prints bytes; whatever returns them to a caller of the
@@ -29,6 +32,7 @@ library decodes them first (UTF-8, undecodable bytes as surrogate escapes).
 """
 
 import contextlib
+import errno
 import functools
 import io
 import itertools
@@ -47,18 +51,20 @@ import weakref
 from array import array
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict, deque
-from typing import (AbstractSet, Any, BinaryIO, Callable, Collection, ContextManager, Dict, FrozenSet, IO,
-                    Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple, TypeVar, Union, cast)
+from typing import (AbstractSet, Any, BinaryIO, Callable, cast, Collection, ContextManager, Dict,
+                    FrozenSet, IO, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Pattern,
+                    Sequence, Set, Tuple, TypeVar, Union)
 
 __version__ = "1.0"
 
-__all__ = [
-    "Column", "Evaluation", "JudgedRanking", "MEASURES", "Measure", "NICKNAMES", "PreferenceCounts",
-    "PreferenceGroup", "PreferenceRanking", "RELEASES", "Release", "RelevanceEvaluator", "Settings",
-    "TrecEvalError", "TrecEvalWarning", "Value", "compute_aggregated_measure", "evaluate",
-    "evaluate_files", "example_preferences", "example_ranking", "judge", "judge_prefs", "main",
-    "parse_qrel", "parse_run", "read_prefs", "read_qrels", "read_qrels_jg", "read_run",
-    "read_zscores", "supported_measures", "supported_nicknames",
+__all__ = [  # and the functions that MEASURES lists; what else there is, is private
+    "Column", "Evaluation", "Explanation", "JudgedRanking", "MEASURES", "Measure", "NICKNAMES",
+    "PreferenceCounts", "PreferenceGroup", "PreferenceRanking", "RELEASES", "Release",
+    "RelevanceEvaluator", "Settings", "TrecEvalError", "TrecEvalWarning", "Value", "View",
+    "compute_aggregated_measure", "evaluate", "evaluate_files", "example_preferences",
+    "example_ranking", "explain", "explanation_lines", "judge", "judge_prefs", "main", "parse_qrel",
+    "parse_run", "read_prefs", "read_qrels", "read_qrels_jg", "read_run", "read_zscores",
+    "signature", "supported_measures", "supported_nicknames",
 ]
 
 Name = Union[str, bytes]  # a topic or docno: bytes from a file, str from a caller
@@ -94,7 +100,7 @@ def _nearest(x: float) -> int:
 
 
 def _mostly_up(x: float) -> int:
-    """The count that 0.9 lifts x to, which trec_eval uses as a rough ceiling."""
+    """Round up, but drop a fraction below 0.1: trec_eval's rough ceiling."""
     return math.trunc(x + 0.9)
 
 
@@ -154,6 +160,34 @@ class Settings(NamedTuple):
     depth: Optional[int] = None
     collection_size: int = 0
     rel_format: str = "qrels"
+
+
+def _release(name: str) -> Release:
+    try:
+        return RELEASES[name]
+    except KeyError:
+        raise TrecEvalError("expected a release, one of %s, found %s"
+                            % (", ".join(RELEASES), _quoted(str(name))), status=1) from None
+
+
+EVERY_FORMAT = ("qrels", "qrels_jg", "prefs", "qrels_prefs")  # of judgments, -R
+
+
+def _checked_settings(release: str, relevance_level: int = 1, complete: bool = False, judged_only: bool = False,
+                      depth: Optional[int] = None, collection_size: int = 0, rel_format: str = "qrels") -> Settings:
+    """The settings that a caller's keywords give, if they can be."""
+    try:
+        level, size = int(operator.index(relevance_level)), int(operator.index(collection_size))
+        depth = None if depth is None else int(operator.index(depth))
+    except TypeError:
+        raise TypeError("expected integers as relevance_level, depth and collection_size, found %r, %r and %r"
+                        % (relevance_level, depth, collection_size)) from None
+    if depth is not None and depth < 0:
+        raise TrecEvalError("expected a depth from 0, found %d" % depth, status=1)
+    if rel_format not in EVERY_FORMAT:
+        raise TrecEvalError("expected a format of judgments, one of %s, found %s"
+                            % (", ".join(EVERY_FORMAT), _quoted(str(rel_format))))
+    return Settings(_release(release), level, bool(complete), bool(judged_only), depth, size, rel_format)
 
 
 # ---- Reading: lines to plain dicts ----
@@ -259,9 +293,9 @@ def _hexadecimal(text: bytes) -> float:
 class Source:
     """Bytes with a name, which can be read from the start as often as needed."""
 
-    def __init__(self, name: str, open: Callable[[], ContextManager[BinaryIO]], size: int = 0):
+    def __init__(self, name: str, opener: Callable[[], ContextManager[BinaryIO]], size: int = 0):
         self.name = name
-        self._open = open
+        self._open = opener
         self._size = size
         self._stored: Optional[BinaryIO] = None  # what is being read
 
@@ -271,10 +305,10 @@ class Source:
         if isinstance(source, Source):
             return source
         if not isinstance(source, (str, bytes, os.PathLike)):
-            is_binary = isinstance(source, (io.RawIOBase, io.BufferedIOBase))
-            lines = [_encode(line) for line in source]
-            text = b"".join(lines if is_binary else [
-                line if line.endswith(b"\n") else line + b"\n" for line in lines])
+            if hasattr(source, "read"):
+                text = _encode(source.read())
+            else:
+                text = b"".join(line if line.endswith(b"\n") else line + b"\n" for line in map(_encode, source))
             return cls(str(getattr(source, "name", name)), lambda: io.BytesIO(text))
         path = os.fspath(source)
         if path in ("-", b"-"):
@@ -291,11 +325,11 @@ class Source:
         return cls._copied(name, lambda: open(path, "rb"))
 
     @classmethod
-    def _copied(cls, name: str, open: Callable[[], ContextManager[BinaryIO]]) -> "Source":
+    def _copied(cls, name: str, opener: Callable[[], ContextManager[BinaryIO]]) -> "Source":
         """A copy on disk of a pipe, which by itself can be read only once."""
-        copy = tempfile.TemporaryFile()
         try:
-            with open() as stream:
+            copy = tempfile.TemporaryFile()
+            with opener() as stream:
                 shutil.copyfileobj(stream, copy)
         except OSError as error:
             raise _cannot_read(name, error) from None
@@ -361,7 +395,7 @@ class Layout(NamedTuple):
     content: str                # what the lines hold, for messages
     fields: Tuple[str, ...]
     more_fields: bool           # whether fields may follow, to be ignored
-    comment: "re.Pattern[bytes]"
+    comment: Pattern[bytes]
 
 
 _QRELS = Layout("judgments", ("topic", "iter", "docno", "grade"), False, re.compile(rb"^#", re.M))
@@ -464,6 +498,7 @@ def _grades(texts: List[bytes], numbers: Sequence[int], file: str, notes: Notes)
 
 
 def _has_nan(values: Iterable[float]) -> bool:
+    """Whether a value is NaN, which the sum, faster than a look at each, mostly rules out."""
     return math.isnan(sum(values)) and any(map(math.isnan, values))
 
 
@@ -848,14 +883,6 @@ def read_prefs(source: Any, *, release: str = "10.0") -> Dict[str, Preferences]:
         for group, subgroups in groups.items()} for topic, groups in prefs.topics.items()}
 
 
-def _release(name: str) -> Release:
-    try:
-        return RELEASES[name]
-    except KeyError:
-        raise TrecEvalError("expected a release, one of %s, found %s"
-                            % (", ".join(RELEASES), _quoted(str(name))), status=1) from None
-
-
 # ---- Ranking: scores and judgments to what a measure may look at ----
 
 
@@ -863,7 +890,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def _remembered(function: Function) -> Function:
-    """Compute a function of a topic and gains once a topic: nine cutoffs need the same sums."""
+    """Compute a function of a topic and gains only once for each topic: nine cutoffs need the same sums."""
     @functools.wraps(function)
     def remembering(topic: Any, gains: Mapping[int, float]) -> Any:
         key = function, tuple(gains.items())
@@ -889,6 +916,7 @@ class JudgedRanking:
     nonrelevant_ranks  ranks of the judged nonrelevant ones
     judged_ranks       ranks of both
     relevance_level, collection_size, release: as in Settings
+    remembered         what functions that are `_remembered` have computed of it
 
     Most documents of a real ranking are not judged.  What a measure needs to
     know of them is how many they are, so nothing here grows with them.
@@ -1002,7 +1030,8 @@ def _rank(docnos: Iterable[Any], scores: Mapping[Any, float], release: Release,
     values = list(release.keep_scores([scores[docno] for docno in retrieved]))
     size = len(ordered)
     ranks = [size + 1 - bisect_right(ordered, value) for value in values]
-    # A tie shows where the next score in ascending order, before the last one that is not above, is the same.
+    # In ascending order the last score that is not above a document's own is at size - rank; it is tied if the
+    # one before is the same.
     tied: Dict[float, List[bytes]] = {
         value: [] for rank, value in zip(ranks, values) if rank < size and ordered[size - rank - 1] == value}
     if tied:
@@ -1051,8 +1080,8 @@ def judge(judgments: Mapping[str, int], scores: Mapping[str, float], *, release:
     >>> reciprocal_rank(topic)
     0.3333333333333333
     """
-    return _judged_ranking(judgments, scores, Settings(
-        _release(release), relevance_level, judged_only=judged_only, depth=depth, collection_size=collection_size))
+    return _judged_ranking(judgments, scores, _checked_settings(
+        release, relevance_level, judged_only=judged_only, depth=depth, collection_size=collection_size))
 
 
 def example_ranking(ranks: str, unretrieved: str = "", **settings: Any) -> JudgedRanking:
@@ -1384,7 +1413,7 @@ def judge_prefs(preferences: Preferences, scores: Mapping[str, float], *, releas
     >>> fulfilled_preferences(topic)
     1.0
     """
-    return _preference_ranking(preferences, scores, Settings(_release(release), depth=depth))
+    return _preference_ranking(preferences, scores, _checked_settings(release, depth=depth))
 
 
 def example_preferences(ranking: str, *groups: str) -> PreferenceRanking:
@@ -1403,7 +1432,7 @@ def example_preferences(ranking: str, *groups: str) -> PreferenceRanking:
     return judge_prefs(preferences, {docno: -float(rank) for rank, docno in enumerate(ranking)})
 
 
-# ---- Measures: how one is declared ----
+# ---- Measures: how one is declared, and how its values combine ----
 
 
 _NEW_FLOAT: Callable[..., "Value"] = float.__new__  # behind Value(...), which itself takes twice as long
@@ -1418,6 +1447,8 @@ class Value(float):
     working       how the sum of the terms became the value: an arithmetic
                   expression with {} for its numbers, and those numbers, which
                   may themselves be Values
+
+    Dividing a Value by 0 gives 0, as in trec_eval; float(value) divides as floats do.
 
     >>> value = average_precision(example_ranking("1010010010", unretrieved="1"))
     >>> value
@@ -1702,8 +1733,6 @@ class Column(NamedTuple):
 
 MEASURES: Dict[str, Measure] = {}  # by name, in the order in which trec_eval prints them
 
-EVERY_FORMAT = ("qrels", "qrels_jg", "prefs", "qrels_prefs")
-
 
 def measure(name: str, parameters: Parameters = no_parameters(), *, summary: Optional[Summary] = mean,
             summary_only: bool = False, is_count: bool = False,
@@ -1722,7 +1751,10 @@ def measure(name: str, parameters: Parameters = no_parameters(), *, summary: Opt
 def run_identifier(topic: Any) -> float:
     """The tag of the run, printed in the summary; a topic contributes nothing.
 
-    It is the tag on the last line of the run, whatever the others say.
+        runid = the tag on the last line of the run, whatever the others say
+
+    >>> run_identifier(example_ranking("1"))
+    0.0
     """
     return 0.0
 
@@ -1730,6 +1762,11 @@ def run_identifier(topic: Any) -> float:
 @measure("num_q", summary=number_of_topics, summary_only=True, is_count=True, rel_formats=EVERY_FORMAT)
 def topic_evaluated(topic: Any) -> float:
     """The number of topics averaged over, printed in the summary; each topic is one.
+
+        num_q = topics averaged over
+
+    >>> topic_evaluated(example_ranking("1"))
+    1.0
 
     With -c these are all topics of the qrels, also those that the run misses.
     """
@@ -1784,7 +1821,8 @@ def average_precision(topic: JudgedRanking) -> Value:
         AP = (1 / R) * sum of P@k over the ranks k of relevant documents
 
     A relevant document that is not retrieved has precision 0, so the divisor
-    is R and not the number of hits (a common mistake, which gives 0.653 here).
+    is R and not the number of hits (a common mistake, which would give
+    0.653 in the example).
     R relevant documents of which none is retrieved, and R = 0, give 0.  AP is
     the expected precision at a relevant document drawn at random.
 
@@ -1831,7 +1869,7 @@ def r_precision(topic: JudgedRanking) -> Value:
 
         Rprec = hits(R) / R
 
-    0 if R = 0.  A ranking shorter than R is divided by R all the same.
+    0 if R = 0.  The divisor is R even if fewer documents were retrieved.
 
     >>> r_precision(example_ranking("10100", unretrieved="1"))  # R = 3: ranks 1 to 3 hold two
     0.6666666666666666
@@ -1850,15 +1888,15 @@ def binary_preference(topic: JudgedRanking) -> Value:
 
     n counts the judged nonrelevant documents above the relevant one, NR all of
     the topic's, retrieved or not.  Unjudged documents play no part, which makes
-    the measure sturdy when judgments are incomplete.
+    the measure sturdy when judgments are incomplete.  0 if R = 0 or if nothing
+    relevant is retrieved.
 
     >>> binary_preference(example_ranking("10-1", unretrieved="0"))  # b = 1 and 1 - 1/2
     0.75
     >>> binary_preference(example_ranking("01", unretrieved="1"))  # b = 1 - 1/1, and one not retrieved
     0.0
 
-    The paper also has 1 - n/R; what is printed is the formula above, from the
-    same authors' later correction.  Source: Buckley & Voorhees (2004),
+    The paper has 1 - n/R; what is printed is the formula above.  Source: Buckley & Voorhees (2004),
     Retrieval evaluation with incomplete information, SIGIR, 25-32.
     """
     bound = min(topic.num_rel, topic.num_nonrel)
@@ -1940,8 +1978,10 @@ def relevance_string(topic: JudgedRanking, length: int) -> str:
     >>> relevance_string(example_ranking("10.2-"), 4)
     '10.2'
 
-    It is described elsewhere as grades joined by hyphens, 1-0-1; here a hyphen
-    is a document.
+    It is described elsewhere as grades joined by hyphens, 1-0-1; here a
+    hyphen is itself a document, an unpooled one.
+
+    Empty if nothing is retrieved.  Source: NIST's trec_eval.
     """
     characters = []
     for rank in range(1, min(length, topic.num_ret) + 1):
@@ -1980,7 +2020,8 @@ def inferred_average_precision(topic: JudgedRanking) -> Value:
     documents (grade < 0), and any number of unpooled ones; e = 0.00001.  The
     second summand estimates the precision above k: the part of the documents
     there that is in the pool, times the part of the judged ones that is
-    relevant.  At k = 1 only the 1 is left.
+    relevant.  At k = 1 only the 1 is left.  0 if R = 0 or if nothing relevant
+    is retrieved.
 
     >>> round(inferred_average_precision(example_ranking("1-1")), 4)  # (1 + (1/3 + 2/3 * 1/2 * 1)) / 2
     0.8333
@@ -2009,6 +2050,8 @@ def log_binary_preference(topic: JudgedRanking) -> Value:
 
     >>> log_binary_preference(example_ranking("1-1"))
     0.0
+
+    Source: as for gm_map and bpref.
     """
     return _floored_log(binary_preference(topic))
 
@@ -2025,6 +2068,7 @@ def multiple_r_precision(topic: JudgedRanking, multiple: float) -> Value:
     0.5
 
     It is described elsewhere as hits at rank floor(c * R + 0.5), divided by R.
+    Source: NIST's trec_eval.
     """
     return precision(topic, _mostly_up(multiple * topic.num_rel))
 
@@ -2037,12 +2081,16 @@ def utility(topic: JudgedRanking, a: float, b: float, c: float, d: float) -> Val
 
     The four sets are the relevant and the other documents retrieved, and the
     relevant and the other ones not retrieved.  D is the number of documents in
-    the collection (-N), which only the last one needs.
+    the collection (-N), which only d's term uses; it is
+    described elsewhere as needed for c, too.  An empty ranking leaves c * R + d *
+    (D - R).
 
     >>> utility(example_ranking("10-1", unretrieved="1"), 1, -1, 0, 0)  # 2 relevant, 2 others
     0.0
     >>> utility(example_ranking("10-1", unretrieved="1"), 2, -0.5, -1, 0)
     2.0
+
+    Source: NIST's trec_eval, after the TREC filtering track.
     """
     hits = topic.hits
     terms = (a * hits, b * (topic.num_ret - hits), c * (topic.num_rel - hits),
@@ -2075,7 +2123,8 @@ def binary_g(topic: JudgedRanking) -> Value:
 
         binG = (1 / R) * sum over relevant ranks of 1 / log2(2 + others above)
 
-    Others are all documents that are not relevant, judged or not.
+    Others are all documents that are not relevant, judged or not.  0 if R = 0 or
+    if nothing relevant is retrieved.
 
     >>> binary_g(example_ranking("1001"))  # 1/log2(2) and 1/log2(4)
     0.75
@@ -2094,7 +2143,8 @@ def normalised_g(topic: JudgedRanking, gains: Gains) -> Value:
 
     s(k) is the sum of the gains up to rank k, and cost(k) that of the ideal
     ranking, which pays at least 1 a rank, also after its end.  With grades 0
-    and 1 it is binG.  Grade g has gain g unless a parameter says otherwise.
+    and 1 it is binG.  Grade g has gain g unless a parameter says otherwise.  0
+    if no judged document has a positive gain.
 
     >>> normalised_g(example_ranking("1001"), {})
     0.75
@@ -2133,7 +2183,8 @@ def discounted_cumulative_gain(topic: JudgedRanking, gains: Gains) -> Value:
         dcg = sum over ranks k of gain(k) / log2(k + 1)
 
     Grade g has gain g unless a parameter g=gain says otherwise; unjudged
-    documents have gain 0.  The relevance level (-l) plays no part.
+    documents have gain 0.  The relevance level (-l) plays no part.  0 if
+    nothing with a gain is retrieved.
 
     >>> discounted_cumulative_gain(example_ranking("102"), {})  # 1/log2(2) + 2/log2(4)
     2.0
@@ -2153,10 +2204,13 @@ def ideal_discounted_cumulative_gain(topic: JudgedRanking, gains: Gains) -> Valu
 
         ideal_dcg = dcg of all judged documents of positive gain, by descending gain
 
-    It depends on the judgments alone, not on how many documents were retrieved.
+    It depends on the judgments alone, not on how many documents were retrieved.  0
+    if no judged document has a positive gain.
 
     >>> round(ideal_discounted_cumulative_gain(example_ranking("1", unretrieved="20"), {}), 4)  # 2 + 1/log2(3)
     2.6309
+
+    Source: Jaervelin & Kekaelaeinen (2002).
     """
     ideal = topic.ideal_gains(gains)
     ranks = range(1, len(ideal) + 1)
@@ -2251,6 +2305,8 @@ def ndcg_at(topic: JudgedRanking, k: int) -> Value:
         ndcg_cut(k) = D(k) / J(k)
 
     D and J are dcg and ideal dcg up to rank k; the gain of a grade is the grade.
+    Ranks past the end of the ranking gain nothing.  0 if no judged document has a
+    positive gain.
 
     >>> round(ndcg_at(example_ranking("102"), 2), 4)  # 1 / (2 + 1/log2(3)) = 1 / 2.6309
     0.3801
@@ -2269,10 +2325,13 @@ def average_precision_at(topic: JudgedRanking, k: int) -> Value:
 
         map_cut(k) = (1 / R) * sum of P@j over the ranks j <= k of relevant documents
 
-    Others divide by min(R, k).
+    0 if R = 0 or if nothing relevant is among the first k.  Others divide by
+    min(R, k).
 
     >>> average_precision_at(example_ranking("1011", unretrieved="1"), 3)  # (1 + 2/3) / 4
     0.41666666666666663
+
+    Source: NIST's trec_eval.
     """
     ranks = topic.relevant_to(k)
     return add_up(ranks, topic.precisions[:len(ranks)]) / topic.num_rel
@@ -2288,6 +2347,8 @@ def relative_precision(topic: JudgedRanking, k: int) -> Value:
 
     >>> relative_precision(example_ranking("1010"), 3)
     1.0
+
+    Source: NIST's trec_eval.
     """
     return share(topic.relevant_to(k), min(k, topic.num_rel))
 
@@ -2297,6 +2358,8 @@ def success(topic: JudgedRanking, k: int) -> Value:
     """Success at k: whether a relevant document is among the first k.
 
         success@k = 1 if hits(k) > 0, else 0
+
+    Ranks past the end of the ranking count as nonrelevant.
 
     >>> success(example_ranking("001"), 1), success(example_ranking("001"), 5)
     (0.0, 1.0)
@@ -2316,6 +2379,8 @@ def set_precision(topic: JudgedRanking) -> Value:
 
     >>> set_precision(example_ranking("10-1", unretrieved="1"))
     0.5
+
+    Source: Manning, Raghavan & Schuetze (2008), chapter 8.
     """
     return share(topic.relevant_ranks, topic.num_ret)
 
@@ -2330,6 +2395,8 @@ def set_relative_precision(topic: JudgedRanking) -> Value:
 
     >>> set_relative_precision(example_ranking("10-1", unretrieved="1"))  # 2 of at most 3
     0.6666666666666666
+
+    Source: NIST's trec_eval.
     """
     return share(topic.relevant_ranks, min(topic.num_ret, topic.num_rel))
 
@@ -2344,6 +2411,8 @@ def set_recall(topic: JudgedRanking) -> Value:
 
     >>> set_recall(example_ranking("10-1", unretrieved="11"))
     0.5
+
+    Source: Manning, Raghavan & Schuetze (2008), chapter 8.
     """
     return share(topic.relevant_ranks, topic.num_rel)
 
@@ -2354,11 +2423,13 @@ def set_average_precision(topic: JudgedRanking) -> Value:
 
         set_map = hits^2 / (N * R)
 
-    It is the AP of a ranking in which every relevant document has the set's
+    It is the AP of a ranking whose relevant documents retrieved all have the set's
     precision.  0 if N = 0 or R = 0.
 
     >>> set_average_precision(example_ranking("10-1", unretrieved="11"))  # 2 * 2 / (4 * 4)
     0.25
+
+    Source: NIST's trec_eval.
     """
     hits = count(topic.relevant_ranks)
     return hits.then(hits * hits, "{} ** 2", hits) / (topic.num_ret * topic.num_rel)
@@ -2381,7 +2452,7 @@ def set_f(topic: JudgedRanking, x: float) -> Value:
     if not hits:
         return hits
     p, rc = hits / topic.num_ret, hits / topic.num_rel
-    return hits.then((x + 1) * float(p) * rc / (rc + x * p), "({0} + 1) * {1} * {2} / ({2} + {0} * {1})", x, p, rc)
+    return hits.then((x + 1) * p * rc / (rc + x * p), "({0} + 1) * {1} * {2} / ({2} + {0} * {1})", x, p, rc)
 
 
 @measure("num_nonrel_judged_ret", summary=total, is_count=True)
@@ -2401,6 +2472,8 @@ def yet_another_average_precision(topic: JudgedRanking) -> Value:
     """Average precision, smoothed and on a logit scale.
 
         yaap = ln((1 + s) / (1 + R - s)), s = sum of P@k over relevant ranks k
+
+    0 if R = 0; if nothing relevant is retrieved it is -ln(1 + R).
 
     >>> yet_another_average_precision(example_ranking("1", unretrieved="1"))  # s = 1: ln(2/2)
     0.0
@@ -2440,10 +2513,12 @@ def rank_biased_precision(topic: JudgedRanking, p: float, gains: Gains) -> Value
 
         rbp = (1 - p) * sum over ranks k of gain(k) * p^(k-1)
 
-    Grade g has gain g unless a parameter says otherwise.  Unless all gains of
-    the topic's grades are between 0 and 1, they are mapped to (gain - lo) / (hi
-    - lo), where hi and lo are the largest and the smallest of them and of 0.
-    Unjudged documents have gain 0; -l plays no part.
+    Grade g has gain g unless a parameter says otherwise.  The gains of all
+    grades from 0 to the largest in the topic's judgments, and of those that
+    parameters name, occurring or not, must lie between 0 and 1.  If one does
+    not, all are mapped to (gain - lo) / (hi - lo), where hi and lo are the
+    largest and the smallest of them and of 0.  Unjudged documents have gain 0;
+    -l plays no part.
 
     >>> rank_biased_precision(example_ranking("101"), 0.5, {})  # 0.5 * (1 + 0.25)
     0.625
@@ -2482,8 +2557,8 @@ def rank_biased_precision_residual(topic: JudgedRanking, p: float) -> Value:
         return Value(0.0)
     weights = _persistences(p, topic.num_ret + 1)
     beyond = weights[-1]
-    unjudged = add_up(ranks, _without(weights[:-1], topic.judged_ranks))
-    return unjudged.then(beyond + (1 - p) * unjudged, "{} + (1 - {}) * {}", beyond, p, unjudged)
+    residual = add_up(ranks, _without(weights[:-1], topic.judged_ranks))
+    return residual.then(beyond + (1 - p) * residual, "{} + (1 - {}) * {}", beyond, p, residual)
 
 
 @measure("unj", cutoffs(5, 10, 20))
@@ -2496,6 +2571,8 @@ def unjudged(topic: JudgedRanking, k: int) -> Value:
 
     >>> unjudged(example_ranking("1-0."), 5)
     0.4
+
+    Source: NIST's trec_eval.
     """
     return share(topic.unjudged_to(k), k)
 
@@ -2527,6 +2604,8 @@ def group_average_precision(groups: GroupRankings) -> Value:
     0.75
 
     With -J each group drops the documents that it did not judge itself.
+
+    Source: NIST's trec_eval.
     """
     return _mean_over_groups(groups, [average_precision(ranking) for ranking in groups.values()])
 
@@ -2540,6 +2619,8 @@ def group_precision(groups: GroupRankings, k: int) -> Value:
     >>> ann, bob = example_ranking("10"), example_ranking("01")
     >>> group_precision({"ann": ann, "bob": bob}, 1)  # (1 + 0) / 2
     0.5
+
+    Source: NIST's trec_eval.
     """
     return _mean_over_groups(groups, [precision(ranking, k) for ranking in groups.values()])
 
@@ -2556,6 +2637,8 @@ def group_multiple_r_precision(groups: GroupRankings, multiple: float) -> Value:
     >>> ann, bob = example_ranking("110"), example_ranking("010")
     >>> group_multiple_r_precision({"ann": ann, "bob": bob}, 1.0)  # P@2 by ann, P@1 by bob: (2/2 + 0/1) / 2
     0.5
+
+    Source: NIST's trec_eval.
     """
     return _mean_over_groups(groups, [multiple_r_precision(ranking, multiple) for ranking in groups.values()])
 
@@ -2845,6 +2928,8 @@ def group_preference_implied(topic: PreferenceRanking) -> Value:
         for group in topic.groups.values()])
 
 
+# ---- Requests: what a name after -m asks for ----
+
 _OFFICIAL = "runid num_q num_ret num_rel num_rel_ret map gm_map Rprec bpref recip_rank iprec_at_recall P"
 _SET = "set_P set_recall set_relative_P set_map set_F"
 
@@ -2860,9 +2945,6 @@ NICKNAMES: Dict[str, Tuple[str, ...]] = {
               "prefs_simp", "prefs_pair", "prefs_avgjg"),
     "all_prefs": ("runid", "num_q", *(name for name in MEASURES if name.startswith("prefs_"))),
 }
-
-
-# ---- Summaries: from judged rankings to values, topic by topic and over all ----
 
 
 def _columns(requests: Iterable[str], settings: Settings, notes: Notes, first_only: bool = False) -> List[Column]:
@@ -2961,13 +3043,15 @@ def _split_request(request: str, release: Release) -> Tuple[str, str]:
         at, _, cutoff = request.partition("@")
         if at in MEASURES and MEASURES[at].parameters.syntax.startswith("cutoffs"):
             name, separator, text = at, "@", cutoff
-    known = [*NICKNAMES, *(known for known in MEASURES if known not in release.lacks)]
+    known = [*NICKNAMES, *(each for each in MEASURES if each not in release.lacks)]
     if name not in known:
         import difflib
-        lower = {known_name.lower(): known_name for known_name in known}
-        nearest = [lower[match] for match in difflib.get_close_matches(name.lower(), lower, 1)]
-        nearest = [request for request in [_request_of(name)] if request != name] or nearest
-        hint = "; did you mean %s?" % nearest[0] if nearest else ""
+        respelt = _request_of(name)
+        if respelt == name:
+            by_lower_case = {each.lower(): each for each in known}
+            close = difflib.get_close_matches(name.lower(), by_lower_case, 1)
+            respelt = by_lower_case[close[0]] if close else ""
+        hint = "; did you mean %s?" % respelt if respelt else ""
         if name in release.lacks:
             hint = ", which trec_eval %s does not have" % release.name
         raise TrecEvalError("unknown measure %s%s" % (_quoted(name), hint), status=1)
@@ -2977,6 +3061,7 @@ def _split_request(request: str, release: Release) -> Tuple[str, str]:
 
 
 def _variants(measure: Measure, texts: Iterable[str], notes: Notes) -> Variants:
+    """The variants of a measure that the texts of its parameters ask for, or else its defaults."""
     parameters = measure.parameters
     variants: Dict[str, Arguments] = {}
     for text in texts:
@@ -2990,6 +3075,9 @@ def _variants(measure: Measure, texts: Iterable[str], notes: Notes) -> Variants:
             notes.add("parameters", "measure " + measure.name, "ignored parameters: %s" % _quoted(",".join(ignored)))
     found = list(variants.items()) or parameters.defaults
     return sorted(found, key=lambda variant: variant[1]) if parameters.sort else found
+
+
+# ---- Summaries: from judged rankings to values, topic by topic and over all ----
 
 
 class RelFormat(NamedTuple):
@@ -3175,7 +3263,8 @@ def _are_strings(names: Iterable[Any]) -> bool:
     return True
 
 
-def _score(value: Any) -> None:
+def _check_score(value: Any) -> None:
+    """Raise TypeError or ValueError for a score by which nothing can be ranked."""
     if math.isnan(array("d", [value])[0]):  # array wants a number, where float() would read a text
         raise ValueError
 
@@ -3210,32 +3299,28 @@ def _checked_grades(topic: Any, judgments: Any) -> Mapping[str, int]:
     if {int}.issuperset(map(type, judgments.values())):
         return judgments
     try:
-        return dict(zip(judgments, map(operator.index, judgments.values())))
+        return {docno: int(operator.index(grade)) for docno, grade in judgments.items()}
     except TypeError:
         raise _problem(topic, judgments, "grade", "an integer", operator.index) from None
+
+
+def _checked_members(topic: Any, members: Any, rel_format: str) -> Any:
+    """What one judgment group says of a topic: grades by docno, or subgroups of a prefs file."""
+    if rel_format != "prefs":
+        return _checked_grades(topic, members)
+    return dict(_items(members, "subgroups of topic %r" % (topic,)))
 
 
 def _checked_scores(topic: Any, ranking: Any) -> Mapping[str, float]:
     """A topic's ranking as floats by docno, if it can be taken for that."""
     if not (_are_strings([topic]) and isinstance(ranking, Mapping) and _are_strings(ranking)):
-        raise _problem(topic, ranking, "score", "a number", _score)
+        raise _problem(topic, ranking, "score", "a number", _check_score)
     if {float}.issuperset(map(type, ranking.values())):
         return ranking
     try:
         return dict(zip(ranking, array("d", ranking.values())))
     except (TypeError, OverflowError):
-        raise _problem(topic, ranking, "score", "a number", _score) from None
-
-
-def _checked_settings(release: str, relevance_level: int, complete: bool, judged_only: bool, depth: Optional[int],
-                      collection_size: int, rel_format: str) -> Settings:
-    """The settings that a caller's keywords give, if they can be."""
-    if depth is not None and depth < 0:
-        raise TrecEvalError("expected a depth from 0, found %d" % depth, status=1)
-    if rel_format not in REL_FORMATS:
-        raise TrecEvalError("expected a format of judgments, one of %s, found %s"
-                            % (", ".join(REL_FORMATS), _quoted(str(rel_format))))
-    return Settings(_release(release), relevance_level, complete, judged_only, depth, collection_size, rel_format)
+        raise _problem(topic, ranking, "score", "a number", _check_score) from None
 
 
 def evaluate(qrels: Mapping[str, Any], run: Mapping[str, Mapping[str, float]],
@@ -3277,15 +3362,19 @@ def _evaluate_dicts(kind: Callable[[List[Column], Settings], Evaluated], qrels: 
     columns = [column for column in columns if column.name != "runid"]  # which dicts do not have
     if settings.rel_format == "qrels":
         qrels = {topic: _checked_grades(topic, judgments) for topic, judgments in _items(qrels, "qrels")}
+    else:
+        qrels = {topic: {group: _checked_members(topic, members, settings.rel_format)
+                         for group, members in _items(groups, "groups of topic %r" % (topic,))}
+                 for topic, groups in _items(qrels, "qrels")}
     rankings = ((topic, _checked_scores(topic, ranking), len(ranking))
                 for topic, ranking in _items(run, "run") if topic in qrels)
     evaluated = _evaluate(kind(columns, settings), Judgments(qrels, set()), rankings)
     for topic in sorted(evaluated.failures, key=_encode):
         if isinstance(evaluated.failures[topic], NotANumberError):
-            raise _problem(topic, run[topic], "score", "a number", _score)
+            raise _problem(topic, run[topic], "score", "a number", _check_score)
         raise TrecEvalError("topic %s: %s" % (_quoted(topic), evaluated.failures[topic]), status=4)
     if not evaluated.rows:
-        raise _nothing_in_common("qrels", qrels, "run", run)
+        raise _nothing_in_common(("qrels", qrels), ("run", run))
     if norms is not None:
         evaluated.convert_to_zscores(norms, notes)
     return evaluated
@@ -3296,11 +3385,11 @@ def _evaluation(evaluated: _Evaluated) -> Evaluation:
                       dict(evaluated.summary_values()))
 
 
-def _nothing_in_common(*files_and_topics: Any) -> TrecEvalError:
-    """The error for a run and judgments of different topics, which it shows one of each."""
+def _nothing_in_common(*files: Tuple[str, Collection[Any]]) -> TrecEvalError:
+    """The error for files without a common topic; it shows one of each, since often they are spelt differently."""
     found = ["%s has %s%s" % (name, _plural(len(topics), "topic"),
-                              "".join(" (%s)" % _quoted(min(topics, key=_encode)) for _ in topics and [0]))
-             for name, topics in zip(files_and_topics[::2], files_and_topics[1::2])]
+                              " (%s)" % _quoted(min(topics, key=_encode)) if topics else "")
+             for name, topics in files]
     return TrecEvalError("expected topics in both files, found none: %s" % ", ".join(found), status=7)
 
 
@@ -3330,7 +3419,7 @@ def _evaluate_files(kind: Callable[[List[Column], Settings], Evaluated], qrels: 
     if not evaluated.rows:
         in_run = {topic for _, columns in _tables(run, _RUN, settings.release, Notes()) for topic in columns[0]}
         if topic is None:
-            raise _nothing_in_common(qrels.name, judgments.topics, run.name, in_run)
+            raise _nothing_in_common((qrels.name, judgments.topics), (run.name, in_run))
         found = qrels.name if topic in judgments.topics else run.name if topic in in_run else "neither"
         raise TrecEvalError("expected topic %s in both %s and %s, found it in %s"
                             % (_quoted(topic), qrels.name, run.name, found), status=7)
@@ -3915,11 +4004,11 @@ def _with_common_precision(values: List[Reported]) -> List[Reported]:
 
 
 def _as_fractions(group: List[Reported], here: "Values") -> List[Reported]:
-    """The values of a measure, divided by 100 if that takes them closer to what comes out here: percentages."""
+    """The values of a measure, divided by 100 if that takes most closer to what comes out here: percentages."""
     known = [(value.value, here[value.topic, value.column.name]) for value in group
              if (value.topic, value.column.name) in here and math.isfinite(value.value)]
-    is_percent = 1.01 < max([abs(value) for value, _ in known], default=0) <= 101 and (
-        sum(abs(value / 100 - own) for value, own in known) < sum(abs(value - own) for value, own in known))
+    closer = [abs(value / 100 - own) < abs(value - own) for value, own in known if value]
+    is_percent = 1.01 < max([abs(value) for value, _ in known], default=0) <= 101 and sum(closer) > len(closer) / 2
     if not is_percent or group[0].column.measure.is_count:
         return group
     return [value._replace(value=value.value / 100, decimals=min(value.decimals + 2, 12)) for value in group]
@@ -3978,6 +4067,10 @@ class Convention(NamedTuple):
 
 
 Values = Dict[Tuple[Optional[bytes], str], float]  # by topic (None: over all) and printed name
+
+
+class _Departure(Exception):
+    """A value is not what is reported, so that the others need not be computed."""
 
 
 class _Audited(_Evaluated):
@@ -4079,7 +4172,6 @@ class Audit:
         by_topic: Dict[Optional[bytes], List[Reported]] = {}
         for value in reported if stop else ():
             by_topic.setdefault(value.topic, []).append(value)
-        departed = []
 
         def rankings() -> Iterator[Tuple[bytes, Mapping[bytes, float], int]]:
             both = self._run.keys() & self._qrels.topics.keys()
@@ -4089,10 +4181,10 @@ class Audit:
                 if topic in by_topic:
                     values = dict(_topic_values(evaluated, topic))
                     if not all(_agrees(values, value, conventions) for value in by_topic[topic]):
-                        departed.append(topic)
-                        return
-        _evaluate(evaluated, self._qrels, rankings())
-        if departed or not evaluated.rows:
+                        raise _Departure
+        try:
+            _evaluate(evaluated, self._qrels, rankings())
+        except _Departure:
             return {}
         values: Values = dict(itertools.chain.from_iterable(
             _topic_values(evaluated, topic) for topic in evaluated.rows))
@@ -4448,8 +4540,9 @@ class RelevanceEvaluator:
                                     % (name, number), status=1)
         self._qrels: Dict[str, Dict[str, int]] = {}
         for topic, judgments in _items(query_relevance, "query_relevance"):
-            if _checked_grades(topic, judgments):
-                self._qrels[topic] = dict(_checked_grades(topic, judgments))
+            checked = _checked_grades(topic, judgments)
+            if checked:
+                self._qrels[topic] = dict(checked)
 
     def evaluate(self, scores: Mapping[str, Mapping[str, float]]) -> Dict[str, Dict[str, float]]:
         """Evaluate a run {topic: {docno: score}}; the result is {topic: {printed name: value}}.
@@ -4467,7 +4560,7 @@ class RelevanceEvaluator:
             if topic in self._qrels:
                 evaluated.add(topic, self._qrels[topic], ranking)
         for topic in evaluated.failures:
-            raise _problem(topic, scores[topic], "score", "a number", _score)
+            raise _problem(topic, scores[topic], "score", "a number", _check_score)
         return {topic: dict(zip(self._names, row)) for topic, row in evaluated.rows.items()}
 
 
@@ -4661,7 +4754,7 @@ def _help(requests: Iterable[str], settings: Settings) -> str:
 def _integer_option(option: str, text: str, least: int = -2 ** 63, most: int = 2 ** 63 - 1) -> int:
     number, plain = _integer(_encode(text))
     if not plain or not least <= number <= most:
-        bounds = " from %d" % least * (least > -2 ** 63) + " to %d" % most * (most < 2 ** 63 - 1)
+        bounds = (" from %d" % least if least > -2 ** 63 else "") + (" to %d" % most if most < 2 ** 63 - 1 else "")
         raise TrecEvalError("option %s: expected an integer%s, found %s" % (option, bounds, _quoted(text)), status=1)
     return number
 
@@ -4762,13 +4855,14 @@ def _audit_files(qrels: Source, run: Source, report: Source, settings: Settings,
     reported_topics = {value.topic for value in reported} - {None}
     both = judgments.topics.keys() & scores.keys()
     if not both:
-        raise _nothing_in_common(qrels.name, judgments.topics, run.name, scores)
+        raise _nothing_in_common((qrels.name, judgments.topics), (run.name, scores))
     for topic in sorted(both & duplicated):
         raise _duplicate(run, _RUN, settings.release, topic)
     for topic in sorted(both & judgments.duplicated):
         raise rel_format.error(qrels, settings.release, topic)
     if reported_topics and not reported_topics & judgments.topics.keys():
-        raise TrecEvalError(str(_nothing_in_common(report.name, reported_topics, qrels.name, judgments.topics)))
+        raise TrecEvalError(str(_nothing_in_common(
+            (report.name, reported_topics), (qrels.name, judgments.topics))))
     audit = Audit(judgments, scores, ranks, settings)
     departures, lines = _audit(audit, reported, (qrels.name, run.name), digits)
     head = ["%d of %s in %s agree with what comes out here" % (
@@ -4799,7 +4893,7 @@ def _complain(message: str) -> None:
 
 def _write(lines: Iterable[bytes]) -> None:
     """Write bytes to standard output, whatever it is; a reader that has gone away is no error."""
-    if sys.stdout is None:
+    if sys.stdout is None or getattr(sys.stdout, "closed", False):
         raise TrecEvalError("standard output: cannot be written: it is closed")
     try:
         if hasattr(sys.stdout, "buffer"):
@@ -4810,8 +4904,12 @@ def _write(lines: Iterable[bytes]) -> None:
         sys.stdout.flush()
     except OSError as error:
         # Python flushes standard output once more when it ends, which must not fail again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        if not isinstance(error, BrokenPipeError):
+        with contextlib.suppress(OSError, AttributeError):  # what stands in for it may have no descriptor
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, sys.stdout.fileno())
+            os.close(nowhere)
+        is_gone = isinstance(error, BrokenPipeError) or os.name == "nt" and error.errno == errno.EINVAL
+        if not is_gone:
             raise TrecEvalError("standard output: cannot be written: %s" % error.strerror) from None
 
 
