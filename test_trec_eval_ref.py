@@ -3491,6 +3491,15 @@ def test_audit_of_many_topics_is_fast(tmp_path):
     assert time.perf_counter() - seconds < 5
 
 
+def test_audit_warns_of_the_files_once(tmp_path):
+    write(tmp_path, QRELS, RUN.replace(b"1.0 tag\n", b"x tag\n", 1))
+    (tmp_path / "report").write_bytes(b"map 1.0\n")
+    warning = "run.txt:2: expected a number as score, found 'x', read as 0\n"
+    result = run_main(["--audit", "report", *FILES], tmp_path)
+    assert (result.status, result.err) == (0, "trec_eval_ref: warning: " + warning)
+    assert run_main(["--strict", "--audit", "report", *FILES], tmp_path) == Result(2, b"", "trec_eval_ref: " + warning)
+
+
 # ---- The signature ----
 
 

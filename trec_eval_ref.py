@@ -1943,7 +1943,11 @@ def interpolated_precision(topic: JudgedRanking, level: float) -> Value:
     precision at recall 1/3.  Source: Manning, Raghavan & Schuetze (2008),
     Introduction to Information Retrieval, chapter 8.
     """
-    m = topic.count_at_recall(level)
+    return _best_precision_from(topic, topic.count_at_recall(level))
+
+
+def _best_precision_from(topic: JudgedRanking, m: int) -> Value:
+    """The largest P@k over the ranks k from the m-th relevant document on."""
     if m > topic.hits or not topic.hits:
         return Value(0.0)
     peak = topic.peaks[max(m, 1) - 1]
@@ -3126,10 +3130,14 @@ class _Evaluated:
         self._calls = [(column.measure.function, column.arguments) for column in columns]
         self._text_columns = [i for i, column in enumerate(columns) if column.measure.summary is None]
 
+    def judge(self, topic: Any, judgments: Any, scores: Mapping[Any, float]) -> Any:
+        """What measures look at."""
+        return REL_FORMATS[self.settings.rel_format].judge(judgments, scores, self.settings)
+
     def add(self, topic: Any, judgments: Any, scores: Mapping[Any, float]) -> None:
         """Evaluate a topic."""
         try:
-            judged = REL_FORMATS[self.settings.rel_format].judge(judgments, scores, self.settings)
+            judged = self.judge(topic, judgments, scores)
         except TrecEvalError as error:
             self.failures[topic] = error
             return
@@ -3511,6 +3519,31 @@ def _report_json(evaluated: _Evaluated, per_topic: bool, summary: bool, measures
     return json.dumps(report, indent=1)
 
 
+def _figure(value: Any, digits: int) -> str:
+    """A number as explanations show it: counts whole, small numbers not as 0."""
+    if isinstance(value, str):
+        return value
+    if float(value).is_integer() and abs(value) < 1e15:
+        return "%d" % value
+    if abs(value) >= 10 ** -digits:
+        return "%.*f" % (digits, value)
+    return ("%.10f" % value).rstrip("0") if abs(value) >= 1e-10 else "%.*g" % (digits, value)
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], all_rows: bool, head_rows: int = 20,
+           tail_rows: int = 5) -> List[str]:
+    """Rows under their heads, words to the left and numbers to the right; long tables without their middle."""
+    left_out = len(rows) - head_rows - tail_rows
+    shown = list(rows) if all_rows or left_out <= 1 else [*rows[:head_rows], *rows[-tail_rows:]]
+    widths = [max(map(len, column)) for column in zip(heads, *shown)]
+    is_text = [any(re.match(r"[^-+0-9.]|-$", cell) for cell in column) for column in zip(*shown)] or [True] * len(heads)
+    lines = ["  ".join(cell.ljust(width) if text else cell.rjust(width) for cell, width, text in zip(
+        row, widths, is_text)).rstrip() for row in [list(heads), *shown]]
+    if len(shown) < len(rows):
+        lines.insert(1 + head_rows, "... %d rows left out, which --explain-all shows ..." % left_out)
+    return ["  " + line for line in lines]
+
+
 # ---- Explaining: how a value comes about ----
 
 
@@ -3721,31 +3754,6 @@ def _argument(argument: Any) -> str:
     if isinstance(argument, Mapping):
         return ", ".join("%s=%g" % item for item in argument.items()) or "the grades"
     return ", ".join("%g" % part for part in argument) if isinstance(argument, tuple) else "%g" % argument
-
-
-def _figure(value: Any, digits: int) -> str:
-    """A number as explanations show it: counts whole, small numbers not as 0."""
-    if isinstance(value, str):
-        return value
-    if float(value).is_integer() and abs(value) < 1e15:
-        return "%d" % value
-    if abs(value) >= 10 ** -digits:
-        return "%.*f" % (digits, value)
-    return ("%.10f" % value).rstrip("0") if abs(value) >= 1e-10 else "%.*g" % (digits, value)
-
-
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], all_rows: bool, head_rows: int = 20,
-           tail_rows: int = 5) -> List[str]:
-    """Rows under their heads, words to the left and numbers to the right; long tables without their middle."""
-    left_out = len(rows) - head_rows - tail_rows
-    shown = list(rows) if all_rows or left_out <= 1 else [*rows[:head_rows], *rows[-tail_rows:]]
-    widths = [max(map(len, column)) for column in zip(heads, *shown)]
-    is_text = [any(re.match(r"[^-+0-9.]|-$", cell) for cell in column) for column in zip(*shown)] or [True] * len(heads)
-    lines = ["  ".join(cell.ljust(width) if text else cell.rjust(width) for cell, width, text in zip(
-        row, widths, is_text)).rstrip() for row in [list(heads), *shown]]
-    if len(shown) < len(rows):
-        lines.insert(1 + head_rows, "... %d rows left out, which --explain-all shows ..." % left_out)
-    return ["  " + line for line in lines]
 
 
 def _quantities(view: View) -> List[str]:
@@ -4080,14 +4088,10 @@ class _Audited(_Evaluated):
         super().__init__(columns, settings)
         self._judged = judged
 
-    def add(self, topic: Any, judgments: Any, scores: Mapping[Any, float]) -> None:
+    def judge(self, topic: Any, judgments: Any, scores: Mapping[Any, float]) -> Any:
         if topic not in self._judged:
-            try:
-                self._judged[topic] = REL_FORMATS[self.settings.rel_format].judge(judgments, scores, self.settings)
-            except TrecEvalError as error:
-                raise TrecEvalError("topic %s: %s" % (_quoted(topic), error), status=4) from None
-        values: List[Any] = [function(self._judged[topic], *arguments) for function, arguments in self._calls]
-        self.rows[topic] = array("d", values)
+            self._judged[topic] = super().judge(topic, judgments, scores)
+        return self._judged[topic]
 
     def restrict(self, topics: AbstractSet[Any]) -> None:
         """Leave only some topics in the summary."""
@@ -4178,7 +4182,7 @@ class Audit:
             for topic in sorted(both, key=lambda topic: (topic not in by_topic, topic)):
                 scores = {} if topic in judged else self._reordered(topic, conventions)
                 yield topic, scores, len(scores)
-                if topic in by_topic:
+                if topic in by_topic and topic in evaluated.rows:
                     values = dict(_topic_values(evaluated, topic))
                     if not all(_agrees(values, value, conventions) for value in by_topic[topic]):
                         raise _Departure
@@ -4186,6 +4190,8 @@ class Audit:
             _evaluate(evaluated, self._qrels, rankings())
         except _Departure:
             return {}
+        for topic, error in evaluated.failures.items():
+            raise TrecEvalError("topic %s: %s" % (_quoted(topic), error), status=4)
         values: Values = dict(itertools.chain.from_iterable(
             _topic_values(evaluated, topic) for topic in evaluated.rows))
         if conventions.counts:
@@ -4371,11 +4377,7 @@ def _measure_conventions(qrels: Mapping[bytes, Mapping[bytes, int]]) -> List[Con
         return Convention(sentence, {"functions": functions}, tuple(functions))
 
     def interpolated(topic: JudgedRanking, level: float) -> Value:
-        m = math.ceil(level * topic.num_rel - 1e-9)
-        if m > topic.hits or not topic.hits:
-            return Value(0.0)
-        peak = topic.peaks[max(m, 1) - 1]
-        return share(topic.relevant_to(peak), peak)
+        return _best_precision_from(topic, math.ceil(level * topic.num_rel - 1e-9))
 
     def original_bpref(topic: JudgedRanking) -> Value:
         above = map(topic.nonrelevant_above, topic.relevant_ranks)
@@ -4490,6 +4492,38 @@ def _options(settings: Settings) -> List[str]:
               ("-R", settings.rel_format, default.rel_format))
     return [*["-c"] * settings.complete, *["-J"] * settings.judged_only,
             *(word for option, value, usual in valued if value != usual for word in (option, str(value)))]
+
+
+def _audit_files(qrels: Source, run: Source, report: Source, settings: Settings,
+                 digits: int, notes: Notes) -> Tuple[int, List[bytes]]:
+    """Compare a report with what comes out here: the exit status, 3 if something does not agree, and the lines."""
+    rel_format = REL_FORMATS[settings.rel_format]
+    judgments = rel_format.read(qrels, settings.release, notes)
+    ranks: Dict[bytes, Dict[bytes, int]] = {}
+    for _, (topics, _, docnos, texts, *_) in _tables(run, _RUN, settings.release, notes):
+        for topic, docno, text in zip(topics, docnos, texts):
+            ranks.setdefault(topic, {})[docno] = _integer(text)[0]
+    notes.restart(run.name)  # which is read twice
+    scores, duplicated = RunReader(run, None, settings.release, notes).whole()
+    reported, unknown = _read_report(report, settings)
+    reported_topics = {value.topic for value in reported} - {None}
+    both = judgments.topics.keys() & scores.keys()
+    if not both:
+        raise _nothing_in_common((qrels.name, judgments.topics), (run.name, scores))
+    for topic in sorted(both & duplicated):
+        raise _duplicate(run, _RUN, settings.release, topic)
+    for topic in sorted(both & judgments.duplicated):
+        raise rel_format.error(qrels, settings.release, topic)
+    if reported_topics and not reported_topics & judgments.topics.keys():
+        raise TrecEvalError(str(_nothing_in_common(
+            (report.name, reported_topics), (qrels.name, judgments.topics))))
+    audit = Audit(judgments, scores, ranks, settings)
+    departures, lines = _audit(audit, reported, (qrels.name, run.name), digits)
+    head = ["%d of %s in %s agree with what comes out here" % (
+        len(reported) - departures, _plural(len(reported), "value"), report.name), "  " + signature(settings)]
+    if unknown:
+        head.append("  not compared, since not computed here: " + ", ".join(unknown))
+    return 3 if departures else 0, [_encode(line) + b"\n" for line in head + lines]
 
 
 # ---- The interface of pytrec_eval ----
@@ -4820,7 +4854,9 @@ def _command(argv: Sequence[str]) -> Tuple[int, Iterable[bytes]]:
     notes = Notes()
     qrels, run = map(Source.of, files)
     if "audit" in options:
-        return _audit_files(qrels, run, Source.of(options["audit"]), settings, digits)
+        status, lines = _audit_files(qrels, run, Source.of(options["audit"]), settings, digits, notes)
+        _report_notes(notes, "strict" in options)
+        return status, lines
     norms = _read_zscores(Source.of(options["Zscore"]), settings.release, notes) if "Zscore" in options else None
     with _progress("quiet" in options) as progress:
         evaluated = _evaluate_files(_Explained if is_explained else _Evaluated, qrels, run, requests, settings, notes,
@@ -4828,10 +4864,7 @@ def _command(argv: Sequence[str]) -> Tuple[int, Iterable[bytes]]:
     if "Number_docs_in_coll" not in options and any(
             column.measure.name == "utility" and column.arguments[3] for column in evaluated.columns):
         notes.add("utility", "measure utility", "the last coefficient needs the size of the collection (-N)")
-    if "strict" in options and notes.lines():
-        raise TrecEvalError(notes.lines()[0])
-    for line in notes.lines():
-        _complain("warning: " + line)
+    _report_notes(notes, "strict" in options)
     per_topic, summary = "query_eval_wanted" in options, "nosummary" not in options
     if isinstance(evaluated, _Explained):
         return 0, _explanation(evaluated, run, summary, "explain-all" in options, digits)
@@ -4840,36 +4873,12 @@ def _command(argv: Sequence[str]) -> Tuple[int, Iterable[bytes]]:
     return 0, _report_lines(evaluated, per_topic, summary, digits)
 
 
-def _audit_files(qrels: Source, run: Source, report: Source, settings: Settings,
-                 digits: int) -> Tuple[int, List[bytes]]:
-    """Compare a report with what comes out here: the exit status, 3 if something does not agree, and the lines."""
-    notes = Notes()
-    rel_format = REL_FORMATS[settings.rel_format]
-    judgments = rel_format.read(qrels, settings.release, notes)
-    ranks: Dict[bytes, Dict[bytes, int]] = {}
-    for _, (topics, _, docnos, texts, *_) in _tables(run, _RUN, settings.release, notes):
-        for topic, docno, text in zip(topics, docnos, texts):
-            ranks.setdefault(topic, {})[docno] = _integer(text)[0]
-    scores, duplicated = RunReader(run, None, settings.release, notes).whole()
-    reported, unknown = _read_report(report, settings)
-    reported_topics = {value.topic for value in reported} - {None}
-    both = judgments.topics.keys() & scores.keys()
-    if not both:
-        raise _nothing_in_common((qrels.name, judgments.topics), (run.name, scores))
-    for topic in sorted(both & duplicated):
-        raise _duplicate(run, _RUN, settings.release, topic)
-    for topic in sorted(both & judgments.duplicated):
-        raise rel_format.error(qrels, settings.release, topic)
-    if reported_topics and not reported_topics & judgments.topics.keys():
-        raise TrecEvalError(str(_nothing_in_common(
-            (report.name, reported_topics), (qrels.name, judgments.topics))))
-    audit = Audit(judgments, scores, ranks, settings)
-    departures, lines = _audit(audit, reported, (qrels.name, run.name), digits)
-    head = ["%d of %s in %s agree with what comes out here" % (
-        len(reported) - departures, _plural(len(reported), "value"), report.name), "  " + signature(settings)]
-    if unknown:
-        head.append("  not compared, since not computed here: " + ", ".join(unknown))
-    return 3 if departures else 0, [_encode(line) + b"\n" for line in head + lines]
+def _report_notes(notes: Notes, is_strict: bool) -> None:
+    """Print warnings, or with --strict make an error of the first."""
+    if is_strict and notes.lines():
+        raise TrecEvalError(notes.lines()[0])
+    for line in notes.lines():
+        _complain("warning: " + line)
 
 
 @contextlib.contextmanager
