@@ -21,9 +21,9 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
+from typing import Dict, List, NamedTuple, Sequence, Tuple
 
-MODULE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "trec_eval_ref.py")
+HERE = os.path.dirname(os.path.abspath(__file__))
 FOUR = "-c -m map -m recip_rank -m recall.1000 -m ndcg_cut.10".split()
 FLOOR = 'import sys\nfor line in open(sys.argv[1], "rb"): line.split()'
 NOTHING = "pass"
@@ -133,16 +133,21 @@ def main() -> None:
         qrels, run = make_collection(directory, "grouped", arguments.topics, *sizes)
         small = make_collection(directory, "small", 5 * arguments.topics, 10, 10)
         large = make_collection(directory, "large", 50 * arguments.topics, 10, 10)
-        ours = [sys.executable, MODULE, "--quiet"]
+        # As when it is installed, Python compiles the module once; it would compile a script each time.
+        os.environ.update(PYTHONPATH=HERE, PYTHONPYCACHEPREFIX=directory, PYTHONDONTWRITEBYTECODE="")
+        ours = [sys.executable, "-m", "trec_eval_ref", "--quiet"]
         tasks = [
             Task("python", [sys.executable, "-c", NOTHING]),
             Task("floor", [sys.executable, "-c", FLOOR, run]),
             Task("four measures", [*ours, *FOUR, qrels, run]),
+            Task("four measures, run as a script", [
+                sys.executable, os.path.join(HERE, "trec_eval_ref.py"), "--quiet", *FOUR, qrels, run]),
             Task("all_trec", [*ours, "-m", "all_trec", qrels, run]),
             Task("four measures, lines shuffled", [*ours, *FOUR, qrels, shuffled(run)]),
-            Task("%d topics of 10 documents" % (5 * arguments.topics), [*ours, *FOUR, *small]),
-            Task("%d topics of 10 documents" % (50 * arguments.topics), [*ours, *FOUR, *large]),
         ]
+        few = Task("%d topics of 10 documents" % (5 * arguments.topics), [*ours, *FOUR, *small])
+        many = Task("%d topics of 10 documents" % (50 * arguments.topics), [*ours, *FOUR, *large])
+        tasks += [few, many]
         for program in arguments.trec_eval:
             tasks += [Task("four measures, " + program, [program, *FOUR, qrels, run]),
                       Task("all_trec, " + program, [program, "-m", "all_trec", qrels, run])]
@@ -157,19 +162,17 @@ def main() -> None:
             seconds, memory = results[task.name]
             print("| %s | %.2f | %.2f | %.0f |" % (task.name, seconds, seconds / floor, memory))
         grouped, mixed = results["four measures"], results["four measures, lines shuffled"]
-        few, many = (results[task.name][0] for task in tasks[5:7])
         print("\nshuffled / grouped: %.2f times the time, %.0f bytes a line" % (
             mixed[0] / grouped[0], (mixed[1] - results["python"][1]) * (1 << 20) / lines))
-        print("ten times as many topics: %.1f times the time" % (many / few))
+        print("ten times as many topics: %.1f times the time" % (results[many.name][0] / results[few.name][0]))
         if importlib.util.find_spec("pytrec_eval"):
             compare_evaluators(qrels, run, arguments.repetitions)
 
 
 def compare_evaluators(qrels: str, run: str, repetitions: int) -> None:
     """Time `evaluate` on dicts against pytrec_eval, in a process of their own."""
-    environment: Dict[str, Any] = {**os.environ, "PYTHONPATH": os.path.dirname(MODULE)}
     output = subprocess.run([sys.executable, "-c", BOTH_EVALUATORS, qrels, run, str(repetitions)], check=True,
-                            stdout=subprocess.PIPE, env=environment).stdout.decode()
+                            stdout=subprocess.PIPE).stdout.decode()
     rows = [tuple(map(float, line.split())) for line in output.splitlines()]
     theirs, ours, drop_in = (statistics.median(column) for column in zip(*rows))
     print("evaluate on dicts: pytrec_eval %.2f s; evaluate %.2f s (%.2f times that); RelevanceEvaluator %.2f s (%.2f)"
