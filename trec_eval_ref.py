@@ -4897,7 +4897,8 @@ def _progress(is_quiet: bool) -> Iterator[Optional[Progress]]:
 def _complain(message: str) -> None:
     if sys.stderr is not None:
         one_line = message.replace("\r", "\\r").replace("\n", "\\n")
-        print("trec_eval_ref: " + one_line, file=sys.stderr)
+        with contextlib.suppress(OSError):  # what cannot be said must not cost the result
+            print("trec_eval_ref: " + one_line, file=sys.stderr, flush=True)
 
 
 def _write(lines: Iterable[bytes]) -> None:
