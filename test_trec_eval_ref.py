@@ -18,6 +18,7 @@ import configparser
 import contextlib
 import copy
 import doctest
+import functools
 import gzip
 import inspect
 import io
@@ -25,6 +26,7 @@ import itertools
 import json
 import lzma
 import math
+import operator
 import os
 import random
 import re
@@ -270,6 +272,16 @@ def test_full_disk(golden):
         result = run_process([sys.executable, SCRIPT, *golden.arguments], golden.directory, stdout=full)
     assert result.status == 2
     assert re.fullmatch(r"trec_eval_ref: standard output: cannot be written: .*\n", result.err)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+def test_standard_error_that_cannot_be_written():
+    command = ["sh", "-c", 'exec "$@" 2>/dev/full', "sh", sys.executable, SCRIPT]
+    arguments = ["-m", "map.3", "qrels.txt", "run.txt"]
+    heard = run_process([sys.executable, SCRIPT, *arguments], OFFICIAL.directory)
+    assert "warning" in heard.err and heard.out
+    assert run_process([*command, *arguments], OFFICIAL.directory) == heard._replace(err="")
+    assert run_process([*command, "qrels.txt", "missing"], OFFICIAL.directory) == Result(2, b"", "")
 
 
 @POSIX
@@ -1267,6 +1279,77 @@ def test_evaluate_refuses_what_cannot_be_ranked():
             evaluate(qrels, run)
 
 
+@pytest.mark.parametrize("grade", [-2 ** 63 - 1, 2 ** 63, 10 ** 400])
+@pytest.mark.parametrize("rel_format", ["qrels", "qrels_jg"])
+def test_grades_beyond_64_bits(grade, rel_format):
+    judgments = {"a": 1, "b": grade}
+    qrels = {"1": judgments if rel_format == "qrels" else {"ann": judgments}}
+    message = "topic '1', document 'b': expected an integer of 64 bits as grade, found %d" % grade
+    with pytest.raises(TrecEvalError, match="^%s$" % message):
+        evaluate(qrels, {"1": {"a": 1.0}}, ["num_q"], rel_format=rel_format)
+
+
+def test_grades_of_64_bits():
+    scores = {"a": 3.0, "b": 2.0, "c": 1.0}
+    values = evaluate({"1": {"a": -2 ** 63, "b": 1, "c": 2 ** 63 - 1}}, {"1": scores}, ["all_trec"])
+    assert values.summary["ndcg"] == (1 / math.log2(3) + 2.0 ** 63 / 2) / (2.0 ** 63 + 1 / math.log2(3))
+
+
+@pytest.mark.parametrize("measures", [[1], [None], [b"map"]])
+def test_measures_that_are_no_strings(measures):
+    for evaluate_them in (lambda: evaluate({"1": {"a": 1}}, {"1": {"a": 1.0}}, measures),
+                          lambda: evaluate_files(["1 0 a 1"], ["1 Q0 a 1 1 tag"], measures)):
+        with pytest.raises(TypeError, match="^expected strings as measures, found %r$" % measures[0]):
+            evaluate_them()
+
+
+@pytest.mark.parametrize("read", [read_run, read_qrels, read_prefs])
+@pytest.mark.parametrize("line", [1, None, ["1", "Q0"]])
+def test_lines_that_are_no_text(read, line):
+    with pytest.raises(TypeError, match="^%s$" % re.escape("expected lines of str or bytes, found %r" % (line,))):
+        read([line])
+
+
+@pytest.mark.parametrize("scores", [{"a": 2 ** 53 + 1, "b": 2 ** 53}, {"a": 2.0, "b": 2}, {"a": True, "b": 1.0}])
+def test_judge_compares_scores_as_doubles(scores):
+    assert judge({"a": 1}, scores).grades == {2: 1}  # tied, and b is the greater docno
+    assert judge_prefs({"ann": {"page 1": [("a", 2), ("b", 1)]}}, scores).docnos == ["a", "b"]
+
+
+@pytest.mark.parametrize("judgments, scores, error, message", [
+    ({"a": 1}, {"a": "x"}, TypeError, "the topic, document 'a': expected a number as score, found 'x'"),
+    ({"a": 1}, {"a": math.nan}, TrecEvalError, "the topic, document 'a': expected a number as score, found nan"),
+    ({"a": 0.5}, {"a": 1}, TypeError, "the topic, document 'a': expected an integer of 64 bits as grade, found 0.5"),
+    ({"a": 1}, ["a"], TypeError, "the topic: expected a dict {docno: score}, found list"),
+])
+def test_what_judge_refuses(judgments, scores, error, message):
+    with pytest.raises(error, match="^%s$" % re.escape(message)):
+        judge(judgments, scores)
+
+
+@pytest.mark.parametrize("ranks, unretrieved, gains", [
+    ("10000010-1.0000001", "1", {1: 0.3}), ("2-0-1-1-1", "", {1: 0.1, 2: 7.7}), ("0001001", "", {1: 2.0 ** 53}),
+    ("10020001", "", {1: 2.0 ** 54, 2: 3.7}),
+])
+def test_g_adds_the_costs_one_by_one(ranks, unretrieved, gains):
+    topic = trec_eval_ref.example_ranking(ranks, unretrieved)
+    grades = sorted((int(grade) for grade in ranks + unretrieved if grade.isdigit()), reverse=True)
+    ideal = [gain for gain in sorted((gains.get(grade, grade) for grade in grades), reverse=True) if gain > 0]
+    cost = gained = value = 0.0
+    for i, character in enumerate(ranks):
+        cost += max(ideal[i], 1.0) if i < len(ideal) else 1.0
+        gain = gains.get(int(character), int(character)) if character.isdigit() else 0
+        if gain:
+            gained += gain
+            value += gain / math.log2(max(2 + cost - gained, 1.5))
+    assert trec_eval_ref.normalised_g(topic, gains) == value / functools.reduce(operator.add, ideal)
+
+
+def test_tied_docnos_of_the_same_bytes():
+    docnos = ["\ud800", "\udced\udca0\udc80"]
+    assert len(judge(dict.fromkeys(docnos, 1), dict.fromkeys(docnos, 1.0)).grades) == 2
+
+
 def test_evaluate_merges_parameters():
     judgments, scores = ranked([2, 7], 12, 1)
     values = evaluate({"1": judgments}, {"1": scores}, ["P.10", "map", "P.5", "P.5,7", "ndcg.1=3", "ndcg.1=5"]).summary
@@ -1341,8 +1424,10 @@ def test_settings_and_numbers_that_evaluate_refuses(keywords, message):
     ([("1", "a", 1)], {"1": {"a": 1.0}}, "expected a dict of dicts as qrels, found list"),
     ({"1": {"a": 1}}, ["1"], "expected a dict of dicts as run, found list"),
     ({1: {"a": 1}}, {"1": {"a": 1.0}}, "expected strings as topics, found 1"),
-    ({"1": {"a": 0.5}}, {"1": {"a": 1.0}}, "topic '1', document 'a': expected an integer as grade, found 0.5"),
-    ({"1": {"a": "1"}}, {"1": {"a": 1.0}}, "topic '1', document 'a': expected an integer as grade, found '1'"),
+    ({"1": {"a": 0.5}}, {"1": {"a": 1.0}},
+     "topic '1', document 'a': expected an integer of 64 bits as grade, found 0.5"),
+    ({"1": {"a": "1"}}, {"1": {"a": 1.0}},
+     "topic '1', document 'a': expected an integer of 64 bits as grade, found '1'"),
     ({"1": {"a": 1}}, {"1": {"a": "3.0"}}, "topic '1', document 'a': expected a number as score, found '3.0'"),
     ({"1": {"a": 1}}, {"1": {2: 3.0}}, "topic '1': expected strings as docnos, found 2"),
     ({"1": {"a": 1}}, {"1": ["a"]}, "topic '1': expected a dict {docno: score}, found list"),
@@ -1497,6 +1582,38 @@ def test_run_that_is_not_grouped_by_topic(tmp_path, damage, order):
     assert run_main(command, tmp_path) == expected
     result = run_main(command[:-1] + ["-"], tmp_path, stdin=content)
     assert result == expected._replace(err=expected.err.replace("run.txt", "standard input"))
+
+
+LINE_SHAPES = [  # of a run; %d is a number to tell docnos apart
+    *["1 Q0 d%d 1 2.5 tag"] * 30, *["2 Q0 d%d 1 2.5 tag"] * 10, "3 Q0 d%d 1 2.5 other",
+    " 1 Q0 d%d 1 2.5 tag", "\t1 Q0 d%d 1 2.5 tag ", "1  Q0 d%d 1 2.5 tag", "1\tQ0\td%d\t1\t2.5\ttag",
+    "1 Q0 d%d 1 2.5 tag\r", "1 Q0 d%d 1 2.5 tag 1", "1 Q0 d%d 1 2.5 tag x Q0 y 1", "1 Q0 d%d 1 2.5 tag x Q0 y 1 2",
+    "1 Q0 d%d 1 2.5 tag x Q0 y 1 2.5 tag", "", " \t", "# 1 Q0 d%d 1", "\v1\fQ0 d%d 1 2.5 tag",
+]
+SHORT_LINES = ["1 Q0 d%d 1 2.5", " 1 Q0 d%d 1 2.5", "1 Q0 d%d 1 2.5 ", "1 Q0  d%d 2.5", "1 Q0 d%d", "1",
+               "Q0 d%d 1 2.5 tag"]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_lines_are_read_alike_in_any_company(seed):
+    chance = random.Random(seed)
+    for _ in range(50):
+        shapes = chance.sample(LINE_SHAPES, 4) + chance.sample(SHORT_LINES, chance.choice((0, 0, 1, 2)))
+        lines = [chance.choice(shapes).replace("%d", str(i)) for i in range(chance.randint(1, 8))]
+        rows = [[] if line.startswith("#") else line.split() for line in lines]
+        short = [number for number, row in enumerate(rows, start=1) if 0 < len(row) < 6]
+        if short or not any(rows):
+            place = "run:%d: expected 6 fields" % short[0] if short else "run: expected lines of results"
+            with pytest.raises(TrecEvalError, match="^" + place):
+                read_run(lines)
+            continue
+        expected = {}
+        for row in filter(None, rows):
+            expected.setdefault(row[0], {})[row[2]] = float(row[4])
+        assert read_run(lines) == expected
+        last = [row for row in rows if row][-1]
+        qrels = ["%s 0 d 1" % topic for topic in expected]
+        assert evaluate_files(qrels, lines, ["runid"]).summary == {"runid": last[5]}
 
 
 def test_qrels_that_are_not_grouped_by_topic(tmp_path):
@@ -2140,9 +2257,9 @@ def test_numbers_of_numpy():
     ({"1": None}, "topic '1': expected a dict {docno: grade}, found NoneType"),
     ({"1": ["a"]}, "topic '1': expected a dict {docno: grade}, found list"),
     ({"1": {"a": 1, 2: 1}}, "topic '1': expected strings as docnos, found 2"),
-    ({"1": {"a": 1, "b": 1.0}}, "topic '1', document 'b': expected an integer as grade, found 1.0"),
-    ({"1": {"a": 1, "b": "1"}}, "topic '1', document 'b': expected an integer as grade, found '1'"),
-    ({"1": {"a": None}}, "topic '1', document 'a': expected an integer as grade, found None"),
+    ({"1": {"a": 1, "b": 1.0}}, "topic '1', document 'b': expected an integer of 64 bits as grade, found 1.0"),
+    ({"1": {"a": 1, "b": "1"}}, "topic '1', document 'b': expected an integer of 64 bits as grade, found '1'"),
+    ({"1": {"a": None}}, "topic '1', document 'a': expected an integer of 64 bits as grade, found None"),
 ])
 def test_type_errors_of_judgments(qrels, message):
     with pytest.raises(TypeError, match="^%s$" % re.escape(message)):
@@ -2530,6 +2647,23 @@ def test_zscores_beyond_the_end_of_the_doubles(mean, expected):
     values = evaluate({"1": {"a": 1}, "2": {"a": 1}}, {"1": {"a": 1}, "2": {"a": 1}}, ["gm_map", "map"], zscores=norms)
     assert values.summary["Zgm_map"] == expected
     assert math.isfinite(values.summary["Zmap"])
+
+
+@pytest.mark.parametrize("norms, error, message", [
+    ([], TypeError, "expected a dict of dicts as zscores, found list"),
+    ({"1": 0.5}, TypeError, "expected a dict of dicts as zscores of topic '1', found float"),
+    ({"1": {"map": 0.5}}, TypeError, "topic '1', measure 'map': expected a pair (mean, deviation), found 0.5"),
+    ({"1": {"map": (1, 2, 3)}}, TypeError, "expected a pair (mean, deviation), found (1, 2, 3)"),
+    ({"1": {"map": ("1", "2")}}, TypeError, "expected a pair (mean, deviation), found ('1', '2')"),
+    ({"1": {"map": (math.nan, 1)}}, TrecEvalError, "topic '1', measure 'map': expected numbers, found (nan, 1)"),
+    ({"1": {"map": (0, math.inf)}}, TrecEvalError, "topic '1', measure 'map': expected numbers, found (0, inf)"),
+    ({"1": {"map": (0, 1e-300)}}, TrecEvalError, "topic '1', measure 'map': expected numbers, found (0, 1e-300)"),
+])
+def test_zscores_that_evaluate_refuses(norms, error, message):
+    for evaluate_with in (lambda: evaluate({"1": {"a": 1}}, {"1": {"a": 1.0}}, ["map"], zscores=norms),
+                          lambda: evaluate_files(["1 0 a 1"], ["1 Q0 a 1 1 tag"], ["map"], zscores=norms)):
+        with pytest.raises(error, match="%s$" % re.escape(message)):
+            evaluate_with()
 
 
 @pytest.mark.parametrize("release", RELEASES)

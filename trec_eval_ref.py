@@ -36,15 +36,12 @@ import errno
 import functools
 import io
 import itertools
-import json
 import math
 import operator
 import os
 import re
-import shutil
 import stat
 import sys
-import tempfile
 import time
 import warnings
 import weakref
@@ -80,10 +77,6 @@ class TrecEvalError(ValueError):
     def __init__(self, message: str, status: int = 2):
         super().__init__(message)
         self.status = status
-
-
-class NotANumberError(TrecEvalError):
-    """A score that is NaN, by which nothing can be ranked."""
 
 
 class TrecEvalWarning(UserWarning):
@@ -308,7 +301,7 @@ class Source:
             if hasattr(source, "read"):
                 text = _encode(source.read())
             else:
-                text = b"".join(line if line.endswith(b"\n") else line + b"\n" for line in map(_encode, source))
+                text = b"".join(map(_whole_line, source))
             return cls(str(getattr(source, "name", name)), lambda: io.BytesIO(text))
         path = os.fspath(source)
         if path in ("-", b"-"):
@@ -327,6 +320,8 @@ class Source:
     @classmethod
     def _copied(cls, name: str, opener: Callable[[], ContextManager[BinaryIO]]) -> "Source":
         """A copy on disk of a pipe, which by itself can be read only once."""
+        import shutil  # here since importing these takes milliseconds, and few need them
+        import tempfile
         try:
             copy = tempfile.TemporaryFile()
             with opener() as stream:
@@ -367,6 +362,13 @@ class Source:
             raise _cannot_read(self.name, error) from None
 
 
+def _whole_line(line: Any) -> bytes:
+    if not isinstance(line, (str, bytes)):
+        raise TypeError("expected lines of str or bytes, found %r" % (line,))
+    text = _encode(line)
+    return text if text.endswith(b"\n") else text + b"\n"
+
+
 def _unpacked(stored: BinaryIO) -> BinaryIO:
     """The stream itself, or what it holds if its first bytes say that it is compressed."""
     head = stored.read(10)
@@ -404,7 +406,8 @@ _PREFS = Layout("preferences", ("topic", "group", "subgroup", "docno", "level"),
 _RUN = Layout("results", ("topic", "Q0", "docno", "rank", "score", "tag"), True,
               re.compile(rb"^[ \t\r\v\f]*#", re.M))
 
-Table = Tuple[Sequence[int], List[List[bytes]]]  # line numbers, and a column for each field
+Columns = Sequence[Sequence[bytes]]  # of a block, the texts of each field
+Table = Tuple[Sequence[int], Columns]  # with the line numbers
 
 
 def _text_blocks(source: Source, notes: Notes) -> Iterator[bytes]:
@@ -423,27 +426,66 @@ def _text_blocks(source: Source, notes: Notes) -> Iterator[bytes]:
         yield block if block.endswith(b"\n") else block + b"\n"
 
 
-def _tables(source: Source, layout: Layout, release: Release, notes: Notes) -> Iterator[Table]:
-    """The fields of a file, block by block, column by column.
+def _split(block: bytes, width: int) -> Optional[Columns]:
+    """The columns of a block if each of its lines has so many fields.
 
     Splitting a whole block at once costs no more than splitting its lines and
-    gives the columns by slicing, provided that all lines have the same number
-    of fields.  A NUL byte put at each line end proves that they have: no field
-    can hold one, since a file that does is refused.
+    gives the columns by slicing.  A NUL byte put at each line end proves that
+    the lines have their fields: no field can hold one, since a file that does
+    is refused.
     """
-    width = len(layout.fields)
+    marked = block.replace(b"\n", b" \0 ")
+    lines = (len(marked) - len(block)) // 2
+    fields = marked.split()
+    if len(fields) != lines * (width + 1) or fields[width::width + 1].count(b"\0") != lines:
+        return None
+    return [fields[i::width + 1] for i in range(width)]
+
+
+_LINE_END = b"\0\0"
+
+
+def _split_run(block: bytes, width: int) -> Optional[Columns]:
+    """Like `_split`, but faster if the lines have one topic and tag, as most blocks of a run do.
+
+    With the line end made a part of the field, the tag of a line and the topic
+    of the next come as one joint, which proves by its line end that the lines
+    have their fields.  Joints are given as tags and, a line later, as topics;
+    equal ones stand for equal topics.  The first topic is joined to the last
+    tag.  Q0 and rank, which nobody reads, are left out.
+    """
+    step = width - 1
+    marked = block.replace(b"\n", _LINE_END)
+    lines = len(marked) - len(block)
+    fields = marked.split()
+    if len(fields) != step * lines + 1:
+        return _split(block, width)
+    fields[-1] += fields[0]
+    joints = fields[step::step]
+    if joints.count(joints[0]) == lines:
+        distinct = joints[:1]
+        joints = distinct * lines  # the same object each time, so that they are soon compared
+    else:
+        distinct = list(set(joints))
+    if not all(_LINE_END in joint.strip(b"\0") for joint in distinct):
+        return _split(block, width)
+    return joints[-1:] + joints[:-1], (), fields[2::step], (), fields[4::step], joints
+
+
+def _tables(source: Source, layout: Layout, release: Release, notes: Notes,
+            split: Callable[[bytes, int], Optional[Columns]] = _split) -> Iterator[Table]:
+    """The fields of a file, block by block, column by column."""
     number, found = 1, False
     for block in _text_blocks(source, notes):
-        marked = block.replace(b"\n", b" \0 ")
-        lines = (len(marked) - len(block)) // 2
-        fields = marked.split()
-        comments = release.has_comments and b"#" in block and layout.comment.search(block)
-        if (len(fields) == lines * (width + 1)
-                and fields[width::width + 1].count(b"\0") == lines and not comments):
+        has_comments = release.has_comments and b"#" in block and layout.comment.search(block)
+        columns = None if has_comments else split(block, len(layout.fields))
+        if columns:
             found = True
-            yield range(number, number + lines), [fields[i::width + 1] for i in range(width)]
+            lines = len(columns[0])
+            yield range(number, number + lines), columns
         else:
             numbers, rows = _rows(block, number, source.name, layout, release)
+            lines = block.count(b"\n")
             if rows:
                 found = True
                 yield numbers, [list(column) for column in zip(*rows)]
@@ -476,17 +518,17 @@ def _rows(block: bytes, number: int, file: str, layout: Layout,
     return numbers, rows
 
 
-def _stretches(topics: List[bytes]) -> Iterable[Tuple[int, int]]:
+def _stretches(topics: Sequence[bytes]) -> Iterable[Tuple[int, int]]:
     """Start and end of each stretch of equal topics."""
     length = len(topics)
-    if b" ".join(topics) == b" ".join([topics[0]] * length):  # mostly; faster than comparing one by one
+    if topics.count(topics[0]) == length:  # mostly; faster than comparing one by one
         return [(0, length)]
     changes = map(operator.ne, topics, itertools.islice(topics, 1, None))
     starts = [0, *itertools.compress(range(1, length), changes)]
     return zip(starts, starts[1:] + [length])
 
 
-def _grades(texts: List[bytes], numbers: Sequence[int], file: str, notes: Notes) -> List[int]:
+def _grades(texts: Sequence[bytes], numbers: Sequence[int], file: str, notes: Notes) -> List[int]:
     read = {text: _integer(text) for text in set(texts)}
     if not all(plain for _, plain in read.values()):
         for number, text in zip(numbers, texts):
@@ -497,18 +539,13 @@ def _grades(texts: List[bytes], numbers: Sequence[int], file: str, notes: Notes)
     return [read[text][0] for text in texts]
 
 
-def _has_nan(values: Iterable[float]) -> bool:
-    """Whether a value is NaN, which the sum, faster than a look at each, mostly rules out."""
-    return math.isnan(sum(values)) and any(map(math.isnan, values))
-
-
-def _scores(texts: List[bytes], numbers: Sequence[int], file: str, notes: Notes, field: str = "score",
-            allow_nan: bool = False) -> List[float]:
-    if b"_" not in b"".join(texts):  # Python would take 1_0 for ten
+def _scores(texts: Sequence[bytes], numbers: Sequence[int], file: str, notes: Notes,
+            field: str = "score") -> List[float]:
+    together = b"".join(texts)
+    # Python takes 1_0 for ten, and nan and infinity for numbers.
+    if not (b"_" in together or b"n" in together or b"N" in together):
         try:
-            scores = list(map(float, texts))
-            if allow_nan or not _has_nan(scores):
-                return scores
+            return list(map(float, texts))
         except ValueError:
             pass
     scores = []
@@ -516,10 +553,9 @@ def _scores(texts: List[bytes], numbers: Sequence[int], file: str, notes: Notes,
         score, plain = _decimal(text)
         place = "%s:%d" % (file, number)
         if math.isnan(score):
-            if not allow_nan:
-                raise TrecEvalError("%s: expected a number as %s, found %s, by which nothing can be ranked"
-                                    % (place, field, _quoted(text)))
-        elif not plain:
+            raise TrecEvalError("%s: expected a number as %s, found %s, by which nothing can be ranked"
+                                % (place, field, _quoted(text)))
+        if not plain:
             notes.add(field, place, "expected a number as %s, found %s, read as %g" % (field, _quoted(text), score))
         scores.append(score)
     return scores
@@ -551,6 +587,11 @@ Zscores = Mapping[str, Mapping[str, Tuple[float, float]]]  # {topic: {printed na
 _ZSCORES = Layout("Z-score norms", ("topic", "measure", "mean", "deviation"), False, re.compile(rb"^#", re.M))
 
 
+def _is_norm(value: float) -> bool:
+    """Whether quotients of differences to it can be computed."""
+    return abs(value) <= 1e100 and (value == 0 or abs(value) >= 1e-100)
+
+
 def _read_zscores(source: Source, release: Release, notes: Notes) -> Zscores:
     norms: Dict[str, Dict[str, Tuple[float, float]]] = {}
     for numbers, columns in _tables(source, _ZSCORES, release, notes):
@@ -558,7 +599,7 @@ def _read_zscores(source: Source, release: Release, notes: Notes) -> Zscores:
             place = "%s:%d" % (source.name, number)
             for field, text in zip(_ZSCORES.fields[2:], texts):
                 value, plain = _decimal(text)
-                if not plain or not (abs(value) <= 1e100 and (value == 0 or abs(value) >= 1e-100)):
+                if not plain or not _is_norm(value):
                     raise TrecEvalError("%s: expected a number as %s, found %s" % (place, field, _quoted(text)))
             of_topic = norms.setdefault(_decode(topic), {})
             if _decode(name) in of_topic:
@@ -592,41 +633,39 @@ class RunReader:
         topic = None
         ranking: Dict[bytes, float] = {}
         lines = 0
-        for numbers, topics, docnos, texts in self._tables():
+        for numbers, (topics, _, docnos, _, texts, tags) in self._tables(_split_run):
+            self.tag = tags[-1].partition(_LINE_END)[0]
             for start, end in _stretches(topics):
-                if topics[start] != topic:
-                    if self.wanted is not None and topics[start] not in self.wanted:
+                name = topics[start].rpartition(_LINE_END)[2]
+                if name != topic:
+                    if self.wanted is not None and name not in self.wanted:
                         continue
                     if topic is not None:
                         yield topic, ranking, lines
                         finished.add(topic)
-                    topic, ranking, lines = topics[start], {}, 0
+                    topic, ranking, lines = name, {}, 0
                     if topic in finished:
                         yield from self._collected()
                         return
-                if end - start < len(topics):
-                    ranking.update(zip(docnos[start:end], self._scores(texts[start:end], numbers[start:end])))
-                else:
-                    ranking.update(zip(docnos, self._scores(texts, numbers)))
+                ranking.update(zip(docnos[start:end], self._scores(texts[start:end], numbers[start:end])))
                 lines += end - start
             self._report(len(finished), numbers)
         if topic is not None:
             yield topic, ranking, lines
 
-    def _tables(self) -> Iterator[Tuple[Sequence[int], List[bytes], List[bytes], List[bytes]]]:
-        """Line numbers, topics, docnos and scores, block by block."""
-        for numbers, (topics, _, docnos, _, texts, tags) in _tables(self.source, _RUN, self._release, self._notes):
-            self.tag = tags[-1]
-            yield numbers, topics, docnos, texts
+    def _tables(self, split: Callable[[bytes, int], Optional[Columns]] = _split) -> Iterator[Table]:
+        return _tables(self.source, _RUN, self._release, self._notes, split)
 
-    def _scores(self, texts: List[bytes], numbers: Sequence[int]) -> List[float]:
-        return _scores(texts, numbers, self.source.name, self._notes, allow_nan=True)
+    def _scores(self, texts: Sequence[bytes], numbers: Sequence[int]) -> List[float]:
+        return _scores(texts, numbers, self.source.name, self._notes)
 
     def _collected(self) -> Iterator[Tuple[bytes, Dict[bytes, float], int]]:
         """All topics of a run whose lines are not grouped by topic."""
         self._notes.restart(self.source.name)
-        collected: Dict[bytes, Tuple[List[bytes], "array[float]"]] = {}
-        for numbers, topics, docnos, texts in self._tables():
+        # A million docnos of their own would take thrice the memory, and their time to visit all over it.
+        collected: Dict[bytes, Tuple[bytearray, "array[float]"]] = {}
+        for numbers, (topics, _, docnos, _, texts, tags) in self._tables():
+            self.tag = tags[-1]
             self._report(0, numbers)
             if self.wanted is not None and not self.wanted >= set(topics):
                 kept = [topic in self.wanted for topic in topics]
@@ -636,31 +675,24 @@ class RunReader:
                 try:
                     of_topic = collected[topic]
                 except KeyError:
-                    of_topic = collected[topic] = [], array("d")
-                of_topic[0].append(docno)
-                of_topic[1].append(score)
+                    of_topic = collected[topic] = bytearray(), array("d")
+                names, scores = of_topic
+                names += docno
+                names += b" "
+                scores.append(score)
         for done, topic in enumerate(list(collected)):
             self._report(done, numbers)
-            of_topic = collected.pop(topic)
-            yield topic, dict(zip(*of_topic)), len(of_topic[0])
+            names, scores = collected.pop(topic)
+            yield topic, dict(zip(bytes(names).split(), scores)), len(scores)
 
     def whole(self) -> Tuple[Dict[bytes, Dict[bytes, float]], Set[bytes]]:
         """All of the run at once, and the topics that have a document twice."""
         rankings, duplicated = {}, set()
         for topic, ranking, lines in self:
-            if _has_nan(ranking.values()):
-                self.refuse_nan()
             if len(ranking) != lines:
                 duplicated.add(topic)
             rankings[topic] = ranking
         return rankings, duplicated
-
-    def refuse_nan(self) -> None:
-        """Raise the error for the first score that is NaN, which `_rank` has found but cannot locate."""
-        for numbers, (topics, _, _, _, texts, _) in _tables(self.source, _RUN, self._release, Notes()):
-            for number, topic, text in zip(numbers, topics, texts):
-                if self.wanted is None or topic in self.wanted:
-                    _scores([text], [number], self.source.name, Notes())
 
     def _report(self, topics: int, numbers: Sequence[int]) -> None:
         if self._progress and numbers:
@@ -883,6 +915,108 @@ def read_prefs(source: Any, *, release: str = "10.0") -> Dict[str, Preferences]:
         for group, subgroups in groups.items()} for topic, groups in prefs.topics.items()}
 
 
+def _items(topics: Any, argument: str) -> Iterable[Tuple[Any, Any]]:
+    if not isinstance(topics, Mapping):
+        raise TypeError("expected a dict of dicts as %s, found %s" % (argument, type(topics).__name__))
+    return topics.items()
+
+
+def _are_strings(names: Iterable[Any]) -> bool:
+    try:
+        "".join(names)  # looks at each of them faster than a loop could
+    except TypeError:
+        return False
+    return True
+
+
+def _check_grade(value: Any) -> None:
+    """Raise TypeError or OverflowError for a grade that is not an integer of 64 bits."""
+    array("q", [operator.index(value)])
+
+
+def _check_score(value: Any) -> None:
+    """Raise TypeError or ValueError for a score by which nothing can be ranked."""
+    if math.isnan(array("d", [value])[0]):  # array wants a number, where float() would read a text
+        raise ValueError
+
+
+def _problem(topic: Any, documents: Any, content: str, expected: str,
+             check: Callable[[Any], Any]) -> Exception:
+    """The error for the first of a topic's documents that cannot be used."""
+    if not isinstance(topic, str):
+        return TypeError("expected strings as topics, found %r" % (topic,))
+    place = "topic %s" % _quoted(topic) if topic else "the topic"
+    if not isinstance(documents, Mapping):
+        return TypeError("%s: expected a dict {docno: %s}, found %s"
+                         % (place, content, type(documents).__name__))
+    for docno, value in documents.items():
+        if not isinstance(docno, str):
+            return TypeError("%s: expected strings as docnos, found %r" % (place, docno))
+        message = ("%s, document %s: expected %s as %s, found %r"
+                   % (place, _quoted(docno), expected, content, value))
+        try:
+            check(value)
+        except TypeError:
+            return TypeError(message)
+        except (OverflowError, ValueError):
+            return TrecEvalError(message)
+    raise AssertionError("nothing wrong with topic %r" % topic)
+
+
+def _checked_grades(topic: Any, judgments: Any) -> Mapping[str, int]:
+    """A topic's judgments as integers by docno, if they can be taken for that."""
+    try:
+        if not (_are_strings([topic]) and isinstance(judgments, Mapping) and _are_strings(judgments)):
+            raise TypeError
+        if not {int}.issuperset(map(type, judgments.values())):
+            judgments = {docno: int(operator.index(grade)) for docno, grade in judgments.items()}
+        array("q", judgments.values())
+    except (TypeError, OverflowError):
+        raise _problem(topic, judgments, "grade", "an integer of 64 bits", _check_grade) from None
+    return cast(Mapping[str, int], judgments)
+
+
+def _checked_members(topic: Any, members: Any, rel_format: str) -> Any:
+    """What one judgment group says of a topic: grades by docno, or subgroups of a prefs file."""
+    if rel_format != "prefs":
+        return _checked_grades(topic, members)
+    return dict(_items(members, "subgroups of topic %r" % (topic,)))
+
+
+def _checked_scores(topic: Any, ranking: Any) -> Mapping[str, float]:
+    """A topic's ranking as floats by docno, if it can be taken for that."""
+    try:
+        if not (_are_strings([topic]) and isinstance(ranking, Mapping) and _are_strings(ranking)):
+            raise TypeError
+        if not {float}.issuperset(map(type, ranking.values())):
+            ranking = dict(zip(ranking, array("d", ranking.values())))
+        # The sum, faster than a look at each score, mostly rules NaN out.
+        if math.isnan(sum(ranking.values())) and any(map(math.isnan, ranking.values())):
+            raise ValueError
+    except (TypeError, OverflowError, ValueError):
+        raise _problem(topic, ranking, "score", "a number", _check_score) from None
+    return cast(Mapping[str, float], ranking)
+
+
+def _checked_norms(zscores: Any) -> Optional[Zscores]:
+    """Norms as floats, if there are any and they can be taken for that."""
+    if zscores is None:
+        return None
+    norms: Dict[str, Dict[str, Tuple[float, float]]] = {}
+    for topic, of_topic in _items(zscores, "zscores"):
+        norms[topic] = {}
+        for name, pair in _items(of_topic, "zscores of topic %r" % (topic,)):
+            try:
+                mean, deviation = array("d", pair)
+            except (TypeError, ValueError):
+                raise TypeError("zscores, topic %r, measure %r: expected a pair (mean, deviation), found %r"
+                                % (topic, name, pair)) from None
+            if not (_is_norm(mean) and _is_norm(deviation)):
+                raise TrecEvalError("zscores, topic %r, measure %r: expected numbers, found %r" % (topic, name, pair))
+            norms[topic][name] = mean, deviation
+    return norms
+
+
 # ---- Ranking: scores and judgments to what a measure may look at ----
 
 
@@ -1020,29 +1154,23 @@ def _rank(docnos: Iterable[Any], scores: Mapping[Any, float], release: Release,
     in byte order (of a smaller one with `ties_ascending`).  So only the scores
     are sorted, and other docnos are looked at only if they are tied with these.
     """
-    try:
-        ordered = sorted(release.keep_scores(scores.values()))
-        if _has_nan(ordered):
-            raise NotANumberError("expected numbers as scores, found NaN")
-    except (TypeError, OverflowError) as error:
-        raise TrecEvalError("expected numbers as scores, found %s" % error) from None
+    ordered = sorted(release.keep_scores(scores.values()))
     retrieved = [docno for docno in docnos if docno in scores]
     values = list(release.keep_scores([scores[docno] for docno in retrieved]))
     size = len(ordered)
     ranks = [size + 1 - bisect_right(ordered, value) for value in values]
     # In ascending order the last score that is not above a document's own is at size - rank; it is tied if the
     # one before is the same.
-    tied: Dict[float, List[bytes]] = {
+    tied: Dict[float, List[Any]] = {
         value: [] for rank, value in zip(ranks, values) if rank < size and ordered[size - rank - 1] == value}
     if tied:
         for docno, value in zip(scores, release.keep_scores(scores.values())):
             if value in tied:
-                tied[value].append(_encode(docno))
-        for names in tied.values():
-            names.sort(reverse=not ties_ascending)
-        places = {value: {name: place for place, name in enumerate(names)} for value, names in tied.items()}
-        ranks = [rank + places[value][_encode(docno)] if value in tied else rank
-                 for rank, docno, value in zip(ranks, retrieved, values)]
+                tied[value].append(docno)
+        for group in tied.values():
+            group.sort(key=_encode, reverse=not ties_ascending)
+        places = {docno: place for group in tied.values() for place, docno in enumerate(group)}
+        ranks = [rank + places.get(docno, 0) for rank, docno in zip(ranks, retrieved)]
     return sorted(zip(ranks, retrieved))
 
 
@@ -1080,7 +1208,7 @@ def judge(judgments: Mapping[str, int], scores: Mapping[str, float], *, release:
     >>> reciprocal_rank(topic)
     0.3333333333333333
     """
-    return _judged_ranking(judgments, scores, _checked_settings(
+    return _judged_ranking(_checked_grades("", judgments), _checked_scores("", scores), _checked_settings(
         release, relevance_level, judged_only=judged_only, depth=depth, collection_size=collection_size))
 
 
@@ -1413,7 +1541,7 @@ def judge_prefs(preferences: Preferences, scores: Mapping[str, float], *, releas
     >>> fulfilled_preferences(topic)
     1.0
     """
-    return _preference_ranking(preferences, scores, _checked_settings(release, depth=depth))
+    return _preference_ranking(preferences, _checked_scores("", scores), _checked_settings(release, depth=depth))
 
 
 def example_preferences(ranking: str, *groups: str) -> PreferenceRanking:
@@ -2161,18 +2289,22 @@ def normalised_g(topic: JudgedRanking, gains: Gains) -> Value:
     ideal = topic.ideal_gains(gains)
     costs = list(itertools.accumulate([max(gain, 1.0) for gain in ideal], initial=0.0))
 
-    def cost(rank: int) -> float:
-        beyond = rank - len(ideal)
-        if beyond > 0 and not costs[-1].is_integer():  # then each 1 is rounded by itself
-            return functools.reduce(operator.add, itertools.repeat(1.0, beyond), costs[-1])
-        return costs[-1] + beyond if beyond > 0 else costs[rank]
-
+    known, cost_there = len(ideal), costs[-1]
     terms = []
     for rank, gain, sum_of_gains in zip(ranks, gained, itertools.accumulate(gained)):
+        if rank > known:
+            known, cost_there = rank, _plus_ones(cost_there, rank - known)
+        cost = costs[rank] if rank < len(costs) else cost_there
         # Never below 2 but for rounding, when gains are too large for a double to add them exactly.
-        shortfall = max(2 + cost(rank) - sum_of_gains, 1.5)
-        terms.append(gain / math.log2(shortfall))
+        terms.append(gain / math.log2(max(2 + cost - sum_of_gains, 1.5)))
     return add_up(ranks, terms) / add_up((), ideal)
+
+
+def _plus_ones(value: float, ones: int) -> float:
+    """Add 1 so many times."""
+    if value.is_integer() and value + ones < 2 ** 53:
+        return value + ones
+    return functools.reduce(operator.add, itertools.repeat(1.0, ones), value)  # each sum is rounded
 
 
 def _discounted(ranks: Iterable[int], gained: Iterable[float]) -> List[float]:
@@ -3041,6 +3173,8 @@ def _request_of(printed: str) -> str:
 
 def _split_request(request: str, release: Release) -> Tuple[str, str]:
     """A measure or nickname and its parameters: P.5,10 or, for cutoffs, P@5,10."""
+    if not isinstance(request, str):
+        raise TypeError("expected strings as measures, found %r" % (request,))
     request = _trec_eval_name(request)
     name, separator, text = request.partition(".")
     if name not in MEASURES and "@" in name:
@@ -3257,80 +3391,6 @@ class Evaluation(NamedTuple):
     summary: Dict[str, Union[float, str]]
 
 
-def _items(topics: Any, argument: str) -> Iterable[Tuple[Any, Any]]:
-    if not isinstance(topics, Mapping):
-        raise TypeError("expected a dict of dicts as %s, found %s" % (argument, type(topics).__name__))
-    return topics.items()
-
-
-def _are_strings(names: Iterable[Any]) -> bool:
-    try:
-        "".join(names)  # looks at each of them faster than a loop could
-    except TypeError:
-        return False
-    return True
-
-
-def _check_score(value: Any) -> None:
-    """Raise TypeError or ValueError for a score by which nothing can be ranked."""
-    if math.isnan(array("d", [value])[0]):  # array wants a number, where float() would read a text
-        raise ValueError
-
-
-def _problem(topic: Any, documents: Any, content: str, expected: str,
-             check: Callable[[Any], Any]) -> Exception:
-    """The error for the first of a topic's documents that cannot be used."""
-    if not isinstance(topic, str):
-        return TypeError("expected strings as topics, found %r" % (topic,))
-    place = "topic %s" % _quoted(topic)
-    if not isinstance(documents, Mapping):
-        return TypeError("%s: expected a dict {docno: %s}, found %s"
-                         % (place, content, type(documents).__name__))
-    for docno, value in documents.items():
-        if not isinstance(docno, str):
-            return TypeError("%s: expected strings as docnos, found %r" % (place, docno))
-        message = ("%s, document %s: expected %s as %s, found %r"
-                   % (place, _quoted(docno), expected, content, value))
-        try:
-            check(value)
-        except TypeError:
-            return TypeError(message)
-        except (OverflowError, ValueError):
-            return TrecEvalError(message)
-    raise AssertionError("nothing wrong with topic %r" % topic)
-
-
-def _checked_grades(topic: Any, judgments: Any) -> Mapping[str, int]:
-    """A topic's judgments as integers by docno, if they can be taken for that."""
-    if not (_are_strings([topic]) and isinstance(judgments, Mapping) and _are_strings(judgments)):
-        raise _problem(topic, judgments, "grade", "an integer", operator.index)
-    if {int}.issuperset(map(type, judgments.values())):
-        return judgments
-    try:
-        return {docno: int(operator.index(grade)) for docno, grade in judgments.items()}
-    except TypeError:
-        raise _problem(topic, judgments, "grade", "an integer", operator.index) from None
-
-
-def _checked_members(topic: Any, members: Any, rel_format: str) -> Any:
-    """What one judgment group says of a topic: grades by docno, or subgroups of a prefs file."""
-    if rel_format != "prefs":
-        return _checked_grades(topic, members)
-    return dict(_items(members, "subgroups of topic %r" % (topic,)))
-
-
-def _checked_scores(topic: Any, ranking: Any) -> Mapping[str, float]:
-    """A topic's ranking as floats by docno, if it can be taken for that."""
-    if not (_are_strings([topic]) and isinstance(ranking, Mapping) and _are_strings(ranking)):
-        raise _problem(topic, ranking, "score", "a number", _check_score)
-    if {float}.issuperset(map(type, ranking.values())):
-        return ranking
-    try:
-        return dict(zip(ranking, array("d", ranking.values())))
-    except (TypeError, OverflowError):
-        raise _problem(topic, ranking, "score", "a number", _check_score) from None
-
-
 def evaluate(qrels: Mapping[str, Any], run: Mapping[str, Mapping[str, float]],
              measures: Iterable[str] = ("official",), *, release: str = "10.0", relevance_level: int = 1,
              complete: bool = False, judged_only: bool = False, depth: Optional[int] = None,
@@ -3357,7 +3417,7 @@ def evaluate(qrels: Mapping[str, Any], run: Mapping[str, Mapping[str, float]],
     """
     settings = _checked_settings(release, relevance_level, complete, judged_only, depth, collection_size, rel_format)
     notes = Notes()
-    evaluated = _evaluate_dicts(_Evaluated, qrels, run, measures, settings, notes, zscores)
+    evaluated = _evaluate_dicts(_Evaluated, qrels, run, measures, settings, notes, _checked_norms(zscores))
     notes.warn()
     return _evaluation(evaluated)
 
@@ -3378,8 +3438,6 @@ def _evaluate_dicts(kind: Callable[[List[Column], Settings], Evaluated], qrels: 
                 for topic, ranking in _items(run, "run") if topic in qrels)
     evaluated = _evaluate(kind(columns, settings), Judgments(qrels, set()), rankings)
     for topic in sorted(evaluated.failures, key=_encode):
-        if isinstance(evaluated.failures[topic], NotANumberError):
-            raise _problem(topic, run[topic], "score", "a number", _check_score)
         raise TrecEvalError("topic %s: %s" % (_quoted(topic), evaluated.failures[topic]), status=4)
     if not evaluated.rows:
         raise _nothing_in_common(("qrels", qrels), ("run", run))
@@ -3413,8 +3471,6 @@ def _evaluate_files(kind: Callable[[List[Column], Settings], Evaluated], qrels: 
     wanted = judgments.topics.keys() if topic is None else {topic} & judgments.topics.keys()
     reader = RunReader(run, wanted, settings.release, notes, progress)
     evaluated = _evaluate(kind(columns, settings), judgments, reader, topic)
-    if any(isinstance(error, NotANumberError) for error in evaluated.failures.values()):
-        reader.refuse_nan()
     for failed in sorted(evaluated.failures):
         error = evaluated.failures[failed]
         if error is None and failed in judgments.duplicated:
@@ -3459,7 +3515,7 @@ def evaluate_files(qrels: Any, run: Any, measures: Iterable[str] = ("official",)
     notes = Notes()
     evaluated = _evaluate_files(_Evaluated, Source.of(qrels, "qrels"), Source.of(run, "run"),
                                 [measures] if isinstance(measures, str) else list(measures), settings, notes,
-                                norms=zscores)
+                                norms=_checked_norms(zscores))
     notes.warn()
     return _evaluation(evaluated)
 
@@ -3516,6 +3572,7 @@ def _report_json(evaluated: _Evaluated, per_topic: bool, summary: bool, measures
         report["topics"] = topics
     if summary:
         report["summary"] = summaries
+    import json  # here since that takes milliseconds, and few need it
     return json.dumps(report, indent=1)
 
 
@@ -3947,6 +4004,7 @@ def _reported_figure(text: str) -> Optional[Tuple[float, int]]:
 
 def _json_values(text: bytes, file: str) -> Iterator[Tuple[Optional[str], str, str]]:
     """(topic, measure, figure) of each value of a JSON report; figures stay as they are written."""
+    import json
     try:
         report = json.loads(text.decode("utf-8", "surrogateescape"), parse_float=str, parse_int=str, parse_constant=str)
     except (ValueError, RecursionError) as error:
@@ -4593,8 +4651,6 @@ class RelevanceEvaluator:
             ranking = _checked_scores(topic, ranking)
             if topic in self._qrels:
                 evaluated.add(topic, self._qrels[topic], ranking)
-        for topic in evaluated.failures:
-            raise _problem(topic, scores[topic], "score", "a number", _check_score)
         return {topic: dict(zip(self._names, row)) for topic, row in evaluated.rows.items()}
 
 
@@ -4606,9 +4662,7 @@ def _merged(measures: Iterable[str], release: Release) -> Iterator[str]:
     """
     together: Dict[str, Set[str]] = {}
     for request in [measures] if isinstance(measures, str) else measures:
-        if not isinstance(request, str):
-            raise TypeError("expected strings as measures, found %r" % (request,))
-        underscored = _NUMBER_AFTER_UNDERSCORE.fullmatch(request)
+        underscored = isinstance(request, str) and _NUMBER_AFTER_UNDERSCORE.fullmatch(request)
         if underscored and underscored.group(1) in MEASURES:
             request = "%s.%s" % underscored.groups()
         name, text = _split_request(request, release)
@@ -4897,8 +4951,18 @@ def _progress(is_quiet: bool) -> Iterator[Optional[Progress]]:
 def _complain(message: str) -> None:
     if sys.stderr is not None:
         one_line = message.replace("\r", "\\r").replace("\n", "\\n")
-        with contextlib.suppress(OSError):  # what cannot be said must not cost the result
+        try:
             print("trec_eval_ref: " + one_line, file=sys.stderr, flush=True)
+        except OSError:  # what cannot be said must not cost the result
+            _give_up(sys.stderr)
+
+
+def _give_up(stream: IO[str]) -> None:
+    """Let a stream that cannot be written lead nowhere: Python flushes it once more at the end, which must not fail."""
+    with contextlib.suppress(OSError, AttributeError):  # what stands in for it may have no descriptor
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
 
 
 def _write(lines: Iterable[bytes]) -> None:
@@ -4913,11 +4977,7 @@ def _write(lines: Iterable[bytes]) -> None:
             sys.stdout.writelines(map(_decode, lines))
         sys.stdout.flush()
     except OSError as error:
-        # Python flushes standard output once more when it ends, which must not fail again.
-        with contextlib.suppress(OSError, AttributeError):  # what stands in for it may have no descriptor
-            nowhere = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(nowhere, sys.stdout.fileno())
-            os.close(nowhere)
+        _give_up(sys.stdout)
         is_gone = isinstance(error, BrokenPipeError) or os.name == "nt" and error.errno == errno.EINVAL
         if not is_gone:
             raise TrecEvalError("standard output: cannot be written: %s" % error.strerror) from None
