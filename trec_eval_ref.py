@@ -229,7 +229,10 @@ class Notes:
     def __init__(self) -> None:
         self._found: Dict[Tuple[str, str], List[Any]] = {}
 
-    def add(self, kind: str, place: str, text: str) -> None:
+    def add(self, kind: str, place: str, text: str, read_as: str = "") -> None:
+        """Note a warning; `read_as` is what trec_eval makes of a text that is no number."""
+        if read_as:
+            text += ", read as " + read_as
         note = self._found.setdefault((place.rpartition(":")[0], kind), [place, text, 0])
         note[2] += 1
 
@@ -448,11 +451,20 @@ _LINE_END = b"\0\0"
 def _split_run(block: bytes, width: int) -> Optional[Columns]:
     """Like `_split`, but faster if the lines have one topic and tag, as most blocks of a run do.
 
-    With the line end made a part of the field, the tag of a line and the topic
-    of the next come as one joint, which proves by its line end that the lines
-    have their fields.  Joints are given as tags and, a line later, as topics;
-    equal ones stand for equal topics.  The first topic is joined to the last
-    tag.  Q0 and rank, which nobody reads, are left out.
+    The line end is made a part of the fields, so that the tag of a line and the
+    topic of the next come as one, their joint.  The joints prove by their line
+    ends that each line has its fields; equal joints stand for equal topics.
+    They are given as they are, for a line's tag the joint after it and for its
+    topic the one before it.  The last tag is joined to the first topic.  Q0 and
+    rank, which no number depends on, are left out.
+
+    >>> topics, _, docnos, _, scores, tags = _split_run(b"1 Q0 x 1 9 bm25\\n1 Q0 y 2 8 bm25\\n2 Q0 x 1 7 bm25\\n", 6)
+    >>> tags
+    [b'bm25\\x00\\x001', b'bm25\\x00\\x002', b'bm25\\x00\\x001']
+    >>> topics
+    [b'bm25\\x00\\x001', b'bm25\\x00\\x001', b'bm25\\x00\\x002']
+    >>> docnos, scores
+    ([b'x', b'y', b'x'], [b'9', b'8', b'7'])
     """
     step = width - 1
     marked = block.replace(b"\n", _LINE_END)
@@ -534,8 +546,8 @@ def _grades(texts: Sequence[bytes], numbers: Sequence[int], file: str, notes: No
         for number, text in zip(numbers, texts):
             grade, plain = read[text]
             if not plain:
-                notes.add("grade", "%s:%d" % (file, number), "expected an integer as grade, found %s, read as %d"
-                          % (_quoted(text), grade))
+                notes.add("grade", "%s:%d" % (file, number), "expected an integer as grade, found %s"
+                          % _quoted(text), "%d" % grade)
     return [read[text][0] for text in texts]
 
 
@@ -556,7 +568,7 @@ def _scores(texts: Sequence[bytes], numbers: Sequence[int], file: str, notes: No
             raise TrecEvalError("%s: expected a number as %s, found %s, by which nothing can be ranked"
                                 % (place, field, _quoted(text)))
         if not plain:
-            notes.add(field, place, "expected a number as %s, found %s, read as %g" % (field, _quoted(text), score))
+            notes.add(field, place, "expected a number as %s, found %s" % (field, _quoted(text)), "%g" % score)
         scores.append(score)
     return scores
 
@@ -662,7 +674,7 @@ class RunReader:
     def _collected(self) -> Iterator[Tuple[bytes, Dict[bytes, float], int]]:
         """All topics of a run whose lines are not grouped by topic."""
         self._notes.restart(self.source.name)
-        # A million docnos of their own would take thrice the memory, and their time to visit all over it.
+        # Docnos as objects of their own would take thrice the memory, and the time to visit them all over it.
         collected: Dict[bytes, Tuple[bytearray, "array[float]"]] = {}
         for numbers, (topics, _, docnos, _, texts, tags) in self._tables():
             self.tag = tags[-1]
@@ -970,7 +982,7 @@ def _checked_grades(topic: Any, judgments: Any) -> Mapping[str, int]:
             raise TypeError
         if not {int}.issuperset(map(type, judgments.values())):
             judgments = {docno: int(operator.index(grade)) for docno, grade in judgments.items()}
-        array("q", judgments.values())
+        array("q", judgments.values())  # refuses what has more bits
     except (TypeError, OverflowError):
         raise _problem(topic, judgments, "grade", "an integer of 64 bits", _check_grade) from None
     return cast(Mapping[str, int], judgments)
@@ -4723,9 +4735,9 @@ def _has_lines(source: Source) -> bool:
 class _Strictly(Notes):
     """Notes that make an error of what trec_eval would read as another number than the file says."""
 
-    def add(self, kind: str, place: str, text: str) -> None:
+    def add(self, kind: str, place: str, text: str, read_as: str = "") -> None:
         if kind != "byte-order mark":
-            raise TrecEvalError("%s: %s" % (place, text.partition(", read as")[0]))
+            raise TrecEvalError("%s: %s" % (place, text))
 
 
 def _parsed(topics: Mapping[Any, Mapping[Any, Any]]) -> Dict[str, Dict[str, Any]]:
