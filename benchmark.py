@@ -17,6 +17,7 @@ import importlib.util
 import os
 import platform
 import random
+import shutil
 import statistics
 import subprocess
 import sys
@@ -127,6 +128,9 @@ def main() -> None:
     parser.add_argument("--trec-eval", action="append", default=[], metavar="PROGRAM",
                         help="a trec_eval to compare with")
     arguments = parser.parse_args()
+    for program in arguments.trec_eval:
+        if not shutil.which(program):
+            parser.error("expected a program, found none: %s" % program)
 
     with tempfile.TemporaryDirectory() as directory:
         sizes = (arguments.documents, arguments.judged)

@@ -452,19 +452,23 @@ def _split_run(block: bytes, width: int) -> Optional[Columns]:
     """Like `_split`, but faster if the lines have one topic and tag, as most blocks of a run do.
 
     The line end is made a part of the fields, so that the tag of a line and the
-    topic of the next come as one, their joint.  The joints prove by their line
-    ends that each line has its fields; equal joints stand for equal topics.
-    They are given as they are, for a line's tag the joint after it and for its
-    topic the one before it.  The last tag is joined to the first topic.  Q0 and
-    rank, which no number depends on, are left out.
+    topic of the next come as one, their joint.  Every fifth field must be one.
+    If there are as many as line ends and a line end is inside each, then there
+    is none elsewhere, and each line has its fields.
 
-    >>> topics, _, docnos, _, scores, tags = _split_run(b"1 Q0 x 1 9 bm25\\n1 Q0 y 2 8 bm25\\n2 Q0 x 1 7 bm25\\n", 6)
+    Equal joints stand for equal topics.  So they are given as they are, for a
+    line's tag the joint after it and for its topic the one before it; the last
+    tag is joined to the first topic.  Q0 and rank, which no number depends on,
+    are left out.
+
+    >>> topics, _, docnos, _, scores, tags = _split_run(
+    ...     b"1 Q0 x 1 9 bm25\\n1 Q0 y 2 8 bm25\\n2 Q0 x 1 7 bm25\\n2 Q0 y 2 6 bm25\\n", 6)
     >>> tags
-    [b'bm25\\x00\\x001', b'bm25\\x00\\x002', b'bm25\\x00\\x001']
+    [b'bm25\\x00\\x001', b'bm25\\x00\\x002', b'bm25\\x00\\x002', b'bm25\\x00\\x001']
     >>> topics
-    [b'bm25\\x00\\x001', b'bm25\\x00\\x001', b'bm25\\x00\\x002']
+    [b'bm25\\x00\\x001', b'bm25\\x00\\x001', b'bm25\\x00\\x002', b'bm25\\x00\\x002']
     >>> docnos, scores
-    ([b'x', b'y', b'x'], [b'9', b'8', b'7'])
+    ([b'x', b'y', b'x', b'y'], [b'9', b'8', b'7', b'6'])
     """
     step = width - 1
     marked = block.replace(b"\n", _LINE_END)
@@ -474,11 +478,11 @@ def _split_run(block: bytes, width: int) -> Optional[Columns]:
         return _split(block, width)
     fields[-1] += fields[0]
     joints = fields[step::step]
-    if joints.count(joints[0]) == lines:
-        distinct = joints[:1]
-        joints = distinct * lines  # the same object each time, so that they are soon compared
-    else:
-        distinct = list(set(joints))
+    distinct = set(joints[:1] if joints.count(joints[0]) == lines else joints)
+    if len(distinct) == 1:
+        joints = joints[:1] * lines  # the same object each time, so that they are soon compared
+    elif len(distinct) > lines / 2:  # as if each line had its own tag
+        return _split(block, width)
     if not all(_LINE_END in joint.strip(b"\0") for joint in distinct):
         return _split(block, width)
     return joints[-1:] + joints[:-1], (), fields[2::step], (), fields[4::step], joints
@@ -1877,7 +1881,10 @@ MEASURES: Dict[str, Measure] = {}  # by name, in the order in which trec_eval pr
 def measure(name: str, parameters: Parameters = no_parameters(), *, summary: Optional[Summary] = mean,
             summary_only: bool = False, is_count: bool = False,
             rel_formats: Tuple[str, ...] = ("qrels",)) -> Callable[[Function], Function]:
-    """Register the decorated function as the measure of that name."""
+    """Register the decorated function as the measure of that name, to be printed after those registered before.
+
+    summary is None for a text, which only topics have; the rest is as in Measure.
+    """
     def register(function: Function) -> Function:
         MEASURES[name] = Measure(name, function, parameters, summary, summary_only, is_count, rel_formats)
         return function
@@ -3518,7 +3525,8 @@ def evaluate_files(qrels: Any, run: Any, measures: Iterable[str] = ("official",)
 
     `qrels` and `run` as for `read_qrels` and `read_run`, everything else as for
     `evaluate`; the summary has the runid, too.  Memory does not grow with the
-    length of the run.  Suspicious input is warned of (TrecEvalWarning).
+    length of a run that is given as a path.  Suspicious input is warned of
+    (TrecEvalWarning).
 
     >>> evaluate_files(["1 0 a 1"], ["1 Q0 b 1 0.9 bm25", "1 Q0 a 2 0.1 bm25"], ["runid", "recip_rank"]).summary
     {'runid': 'bm25', 'recip_rank': 0.5}
