@@ -958,7 +958,10 @@ def _check_score(value: Any) -> None:
 
 def _problem(topic: Any, documents: Any, content: str, expected: str,
              check: Callable[[Any], Any]) -> Exception:
-    """The error for the first of a topic's documents that cannot be used."""
+    """The error for the first of a topic's documents that cannot be used.
+
+    A value of a wrong type is a TypeError, a number that is of no use a TrecEvalError.
+    """
     if not isinstance(topic, str):
         return TypeError("expected strings as topics, found %r" % (topic,))
     place = "topic %s" % _quoted(topic) if topic else "the topic"
@@ -1648,7 +1651,7 @@ def count(ranks: Sequence[int]) -> Value:
 
 
 def share(ranks: Sequence[int], divisor: float) -> Value:
-    """The number of the ranks, each of which contributes one, divided: count(ranks) / divisor.
+    """The number of the ranks, each of which contributes one, divided: count(ranks) / divisor, 0 if that is 0.
 
     Most values that trec_eval prints are of this kind, and this is faster.
     """
@@ -4376,13 +4379,16 @@ def _rbp_functions(by: Conventions) -> Dict[str, Callable[..., Any]]:
         return p if by.persistence is None else by.persistence
 
     def rbp(topic: JudgedRanking, p: float, gains: Gains) -> float:
+        """Grades scaled by the largest one of the whole qrels, whatever gains are given, or as trec_eval does."""
         if by.largest_grade is None:
             return rank_biased_precision(topic, p_of(p), gains)
         weights = _persistences(p_of(p), topic.num_ret + 1)
-        return (1 - p_of(p)) * add_up((), [topic.grades[rank] / max(by.largest_grade, 1) * weights[rank - 1]
+        largest = max(by.largest_grade, 1)  # without a relevant document all grades are 0
+        return (1 - p_of(p)) * add_up((), [topic.grades[rank] / largest * weights[rank - 1]
                                            for rank in topic.judged_ranks])
 
     def residual(topic: JudgedRanking, p: float) -> float:
+        """Rbp and what everything beyond the ranking could add, p^N, or trec_eval's residual."""
         if by.plain_residual:
             return rbp(topic, p, {}) + _persistences(p_of(p), topic.num_ret + 1)[-1]
         return rank_biased_precision_residual(topic, p_of(p))
