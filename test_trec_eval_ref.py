@@ -1969,12 +1969,60 @@ def test_errors_of_dicts_name_documents():
     for preferences, message in (
             ({"g": {"s": [("a", 1), ("a", 1)]}}, "that has one subgroup once, found 'a' again"),
             ({"g": {"s": [("a", 0)], "t": [("a", 1.5)]}}, "found 0 and 1.5 for 'a'"),
-            ({"g": {"s": [("a", 2), ("b", 1)], "t": [("b", 2), ("a", 1)]}}, "found 'a' preferred to 'b'"),
-            ({"g": {"s": [("a", float("nan"))]}}, "expected numbers as levels, found NaN"),
-            ({"g": {"s": [("a", "high")]}}, "expected numbers as levels")):
+            ({"g": {"s": [("a", 2), ("b", 1)], "t": [("b", 2), ("a", 1)]}}, "found 'a' preferred to 'b'")):
         with pytest.raises(TrecEvalError, match="topic '1': group 'g': .*" + message) as error:
             evaluate({"1": preferences}, run, "prefs", rel_format="prefs")
         assert error.value.status == 4
+
+
+@pytest.mark.parametrize("members, message", [
+    ([("a", "high")], "topic '1', group 'g', subgroup 's': expected pairs (docno, level), found [('a', 'high')]"),
+    ([("a", None)], "found [('a', None)]"), ([("a",)], "found [('a',)]"), ([5], "found [5]"), (None, "found None"),
+    ([("a", 10 ** 400)], "found [('a', 1000"), ({"a": 1}, "found {'a': 1}"), ([(1, 1), ("b", 2)], "found [(1, 1), ("),
+    ([(b"a", 1)], "found [(b'a', 1)]"), (["ab", 5], "found ['ab', 5]"),
+])
+def test_members_of_subgroups_that_are_refused(members, message):
+    preferences = {"g": {"s": members}}
+    with pytest.raises(TypeError, match=re.escape(message)):
+        evaluate({"1": preferences}, {"1": {"a": 1.0}}, "prefs", rel_format="prefs")
+    with pytest.raises(TypeError, match="^group 'g', subgroup 's': expected pairs"):
+        judge_prefs(preferences, {"a": 1.0})
+
+
+@pytest.mark.parametrize("preferences, message", [
+    ([1], "expected a dict of dicts as preferences, found list"),
+    ({"g": None}, "expected a dict of dicts as subgroups of group 'g', found NoneType"),
+    ({1: {}}, "expected strings as groups, found 1"), ({"g": {2: []}}, "expected strings as subgroups, found 2"),
+])
+def test_preferences_that_judge_prefs_refuses(preferences, message):
+    with pytest.raises(TypeError, match="^%s$" % message):
+        judge_prefs(preferences, {"a": 1.0})
+
+
+def test_levels_that_are_not_numbers():
+    with pytest.raises(TrecEvalError, match="^topic '1', group 'g', subgroup 's': expected numbers as levels, found"):
+        evaluate({"1": {"g": {"s": [("a", math.nan)]}}}, {"1": {"a": 1.0}}, "prefs", rel_format="prefs")
+
+
+def test_levels_are_doubles_and_come_from_any_iterable():
+    run = {"1": {"x": 1.0}}
+    for members, possible in ([("x", 2 ** 53 + 1), ("b", 2 ** 53)], 0), ([("x", 1), ("b", 0)], 1):
+        for kind in (list, tuple, iter):
+            qrels = {"1": {"g": {"s": kind(members)}}}
+            assert evaluate(qrels, run, ["prefs_num_prefs_poss"], rel_format="prefs").summary == {
+                "prefs_num_prefs_poss": possible}
+
+
+@pytest.mark.parametrize("topic", [1, None, b"1"])
+def test_topics_of_a_run_that_are_no_strings(topic):
+    with pytest.raises(TypeError, match="^expected strings as topics, found %r$" % topic):
+        evaluate({"1": {"a": 1}}, {topic: {"a": 1.0}}, ["map"])
+
+
+@pytest.mark.parametrize("keyword", ["relevance_level", "depth", "collection_size"])
+def test_settings_of_more_than_64_bits(keyword):
+    with pytest.raises(TrecEvalError, match="^expected integers of 64 bits as relevance_level, depth and"):
+        evaluate({"1": {"a": 1}}, {"1": {"a": 1.0}}, ["utility.1,0,0,1"], **{keyword: 10 ** 400})
 
 
 def test_readers_raise_with_lines():
@@ -2619,9 +2667,10 @@ def test_zscores_without_a_line(tmp_path):
     ("mean", "1 map x 1\n", "norms:1: expected a number as mean, found 'x'"),
     ("half a mean", "1 map 0.5x 1\n", "norms:1: expected a number as mean, found '0.5x'"),
     ("deviation", "1 map 0 nan\n", "norms:1: expected a number as deviation, found 'nan'"),
-    ("infinite", "1 map inf 1\n", "norms:1: expected a number as mean, found 'inf'"),
+    ("infinite", "1 map inf 1\n", "norms:1: expected 0 or a number from 1e-100 to 1e100 as mean, found 'inf'"),
     ("underscores", "1 map 1_0 1\n", "norms:1: expected a number as mean, found '1_0'"),
-    ("too small", "1 map 0 1e-320\n", "norms:1: expected a number as deviation, found '1e-320'"),
+    ("too small", "1 map 0 1e-320\n", "norms:1: expected 0 or a number from 1e-100 to 1e100 as deviation, found "
+     "'1e-320'"),
     ("empty", "", "norms: expected lines of Z-score norms (topic measure mean deviation), found none"),
     ("comments", "# none\n\n", "norms: expected lines of Z-score norms (topic measure mean deviation), found none"),
 ]))
@@ -2654,10 +2703,13 @@ def test_zscores_beyond_the_end_of_the_doubles(mean, expected):
     ({"1": 0.5}, TypeError, "expected a dict of dicts as zscores of topic '1', found float"),
     ({"1": {"map": 0.5}}, TypeError, "topic '1', measure 'map': expected a pair (mean, deviation), found 0.5"),
     ({"1": {"map": (1, 2, 3)}}, TypeError, "expected a pair (mean, deviation), found (1, 2, 3)"),
+    ({"1": {"map": (0, 10 ** 400)}}, TrecEvalError, "as mean and as deviation, found (0, 1%s)" % ("0" * 400)),
+    ({"1": {"map": b"\0" * 16}}, TypeError, "expected a pair (mean, deviation), found %r" % (b"\0" * 16)),
+    ({1: {"map": (0, 1)}}, TypeError, "expected strings as topics, found 1"),
     ({"1": {"map": ("1", "2")}}, TypeError, "expected a pair (mean, deviation), found ('1', '2')"),
-    ({"1": {"map": (math.nan, 1)}}, TrecEvalError, "topic '1', measure 'map': expected numbers, found (nan, 1)"),
-    ({"1": {"map": (0, math.inf)}}, TrecEvalError, "topic '1', measure 'map': expected numbers, found (0, inf)"),
-    ({"1": {"map": (0, 1e-300)}}, TrecEvalError, "topic '1', measure 'map': expected numbers, found (0, 1e-300)"),
+    ({"1": {"map": (math.nan, 1)}}, TrecEvalError, "from 1e-100 to 1e100 as mean and as deviation, found (nan, 1)"),
+    ({"1": {"map": (0, math.inf)}}, TrecEvalError, "from 1e-100 to 1e100 as mean and as deviation, found (0, inf)"),
+    ({"1": {"map": (0, 1e-300)}}, TrecEvalError, "from 1e-100 to 1e100 as mean and as deviation, found (0, 1e-300)"),
 ])
 def test_zscores_that_evaluate_refuses(norms, error, message):
     for evaluate_with in (lambda: evaluate({"1": {"a": 1}}, {"1": {"a": 1.0}}, ["map"], zscores=norms),

@@ -170,11 +170,14 @@ def _checked_settings(release: str, relevance_level: int = 1, complete: bool = F
                       depth: Optional[int] = None, collection_size: int = 0, rel_format: str = "qrels") -> Settings:
     """The settings that a caller's keywords give, if they can be."""
     try:
-        level, size = int(operator.index(relevance_level)), int(operator.index(collection_size))
-        depth = None if depth is None else int(operator.index(depth))
+        level, size = array("q", [operator.index(relevance_level), operator.index(collection_size)])
+        depth = None if depth is None else array("q", [operator.index(depth)])[0]
     except TypeError:
         raise TypeError("expected integers as relevance_level, depth and collection_size, found %r, %r and %r"
                         % (relevance_level, depth, collection_size)) from None
+    except OverflowError:
+        raise TrecEvalError("expected integers of 64 bits as relevance_level, depth and collection_size",
+                            status=1) from None
     if depth is not None and depth < 0:
         raise TrecEvalError("expected a depth from 0, found %d" % depth, status=1)
     if rel_format not in EVERY_FORMAT:
@@ -445,56 +448,12 @@ def _split(block: bytes, width: int) -> Optional[Columns]:
     return [fields[i::width + 1] for i in range(width)]
 
 
-_LINE_END = b"\0\0"
-
-
-def _split_run(block: bytes, width: int) -> Optional[Columns]:
-    """Like `_split`, but faster if the lines have one topic and tag, as most blocks of a run do.
-
-    The line end is made a part of the fields, so that the tag of a line and the
-    topic of the next come as one, their joint.  Every fifth field must be one.
-    If there are as many as line ends and a line end is inside each, then there
-    is none elsewhere, and each line has its fields.
-
-    Equal joints stand for equal topics.  So they are given as they are, for a
-    line's tag the joint after it and for its topic the one before it; the last
-    tag is joined to the first topic.  Q0 and rank, which no number depends on,
-    are left out.
-
-    >>> topics, _, docnos, _, scores, tags = _split_run(
-    ...     b"1 Q0 x 1 9 bm25\\n1 Q0 y 2 8 bm25\\n2 Q0 x 1 7 bm25\\n2 Q0 y 2 6 bm25\\n", 6)
-    >>> tags
-    [b'bm25\\x00\\x001', b'bm25\\x00\\x002', b'bm25\\x00\\x002', b'bm25\\x00\\x001']
-    >>> topics
-    [b'bm25\\x00\\x001', b'bm25\\x00\\x001', b'bm25\\x00\\x002', b'bm25\\x00\\x002']
-    >>> docnos, scores
-    ([b'x', b'y', b'x', b'y'], [b'9', b'8', b'7', b'6'])
-    """
-    step = width - 1
-    marked = block.replace(b"\n", _LINE_END)
-    lines = len(marked) - len(block)
-    fields = marked.split()
-    if len(fields) != step * lines + 1:
-        return _split(block, width)
-    fields[-1] += fields[0]
-    joints = fields[step::step]
-    distinct = set(joints[:1] if joints.count(joints[0]) == lines else joints)
-    if len(distinct) == 1:
-        joints = joints[:1] * lines  # the same object each time, so that they are soon compared
-    elif len(distinct) > lines / 2:  # as if each line had its own tag
-        return _split(block, width)
-    if not all(_LINE_END in joint.strip(b"\0") for joint in distinct):
-        return _split(block, width)
-    return joints[-1:] + joints[:-1], (), fields[2::step], (), fields[4::step], joints
-
-
-def _tables(source: Source, layout: Layout, release: Release, notes: Notes,
-            split: Callable[[bytes, int], Optional[Columns]] = _split) -> Iterator[Table]:
+def _tables(source: Source, layout: Layout, release: Release, notes: Notes) -> Iterator[Table]:
     """The fields of a file, block by block, column by column."""
     number, found = 1, False
     for block in _text_blocks(source, notes):
         has_comments = release.has_comments and b"#" in block and layout.comment.search(block)
-        columns = None if has_comments else split(block, len(layout.fields))
+        columns = None if has_comments else _split(block, len(layout.fields))
         if columns:
             found = True
             lines = len(columns[0])
@@ -555,15 +514,18 @@ def _grades(texts: Sequence[bytes], numbers: Sequence[int], file: str, notes: No
     return [read[text][0] for text in texts]
 
 
+def _plain_scores(texts: Sequence[bytes]) -> Iterable[float]:
+    """The scores as they are read if nothing about them needs a word; else, or on the way, ValueError."""
+    together = b"".join(texts)
+    if b"_" in together or b"n" in together or b"N" in together:  # 1_0, nan and inf, which float() would take
+        raise ValueError
+    return map(float, texts)
+
+
 def _scores(texts: Sequence[bytes], numbers: Sequence[int], file: str, notes: Notes,
             field: str = "score") -> List[float]:
-    together = b"".join(texts)
-    # Python takes 1_0 for ten, and nan and infinity for numbers.
-    if not (b"_" in together or b"n" in together or b"N" in together):
-        try:
-            return list(map(float, texts))
-        except ValueError:
-            pass
+    with contextlib.suppress(ValueError):
+        return list(_plain_scores(texts))
     scores = []
     for number, text in zip(numbers, texts):
         score, plain = _decimal(text)
@@ -603,6 +565,9 @@ Zscores = Mapping[str, Mapping[str, Tuple[float, float]]]  # {topic: {printed na
 _ZSCORES = Layout("Z-score norms", ("topic", "measure", "mean", "deviation"), False, re.compile(rb"^#", re.M))
 
 
+_NORM = "0 or a number from 1e-100 to 1e100"
+
+
 def _is_norm(value: float) -> bool:
     """Whether quotients of differences to it can be computed."""
     return abs(value) <= 1e100 and (value == 0 or abs(value) >= 1e-100)
@@ -616,7 +581,8 @@ def _read_zscores(source: Source, release: Release, notes: Notes) -> Zscores:
             for field, text in zip(_ZSCORES.fields[2:], texts):
                 value, plain = _decimal(text)
                 if not plain or not _is_norm(value):
-                    raise TrecEvalError("%s: expected a number as %s, found %s" % (place, field, _quoted(text)))
+                    raise TrecEvalError("%s: expected %s as %s, found %s" % (
+                        place, _NORM if plain else "a number", field, _quoted(text)))
             of_topic = norms.setdefault(_decode(topic), {})
             if _decode(name) in of_topic:
                 raise TrecEvalError("%s: expected one line a topic and measure, found %s of topic %s again"
@@ -649,28 +615,30 @@ class RunReader:
         topic = None
         ranking: Dict[bytes, float] = {}
         lines = 0
-        for numbers, (topics, _, docnos, _, texts, tags) in self._tables(_split_run):
-            self.tag = tags[-1].partition(_LINE_END)[0]
+        for numbers, (topics, _, docnos, _, texts, tags) in self._tables():
+            self.tag = tags[-1]
             for start, end in _stretches(topics):
-                name = topics[start].rpartition(_LINE_END)[2]
-                if name != topic:
-                    if self.wanted is not None and name not in self.wanted:
+                if topics[start] != topic:
+                    if self.wanted is not None and topics[start] not in self.wanted:
                         continue
                     if topic is not None:
                         yield topic, ranking, lines
                         finished.add(topic)
-                    topic, ranking, lines = name, {}, 0
+                    topic, ranking, lines = topics[start], {}, 0
                     if topic in finished:
                         yield from self._collected()
                         return
-                ranking.update(zip(docnos[start:end], self._scores(texts[start:end], numbers[start:end])))
+                try:
+                    ranking.update(zip(docnos[start:end], _plain_scores(texts[start:end])))
+                except ValueError:
+                    ranking.update(zip(docnos[start:end], self._scores(texts[start:end], numbers[start:end])))
                 lines += end - start
             self._report(len(finished), numbers)
         if topic is not None:
             yield topic, ranking, lines
 
-    def _tables(self, split: Callable[[bytes, int], Optional[Columns]] = _split) -> Iterator[Table]:
-        return _tables(self.source, _RUN, self._release, self._notes, split)
+    def _tables(self) -> Iterator[Table]:
+        return _tables(self.source, _RUN, self._release, self._notes)
 
     def _scores(self, texts: Sequence[bytes], numbers: Sequence[int]) -> List[float]:
         return _scores(texts, numbers, self.source.name, self._notes)
@@ -931,9 +899,12 @@ def read_prefs(source: Any, *, release: str = "10.0") -> Dict[str, Preferences]:
         for group, subgroups in groups.items()} for topic, groups in prefs.topics.items()}
 
 
-def _items(topics: Any, argument: str) -> Iterable[Tuple[Any, Any]]:
+def _items(topics: Any, argument: str, keys: str = "topics") -> Iterable[Tuple[str, Any]]:
     if not isinstance(topics, Mapping):
         raise TypeError("expected a dict of dicts as %s, found %s" % (argument, type(topics).__name__))
+    if not _are_strings(topics):
+        raise TypeError("expected strings as %s, found %r" % (keys, next(
+            topic for topic in topics if not isinstance(topic, str))))
     return topics.items()
 
 
@@ -995,11 +966,25 @@ def _checked_grades(topic: Any, judgments: Any) -> Mapping[str, int]:
     return cast(Mapping[str, int], judgments)
 
 
-def _checked_members(topic: Any, members: Any, rel_format: str) -> Any:
-    """What one judgment group says of a topic: grades by docno, or subgroups of a prefs file."""
+def _checked_members(topic: str, group: str, judgments: Any, rel_format: str) -> Any:
+    """What one judgment group says of a topic: grades by docno, or the subgroups of preferences."""
     if rel_format != "prefs":
-        return _checked_grades(topic, members)
-    return dict(_items(members, "subgroups of topic %r" % (topic,)))
+        return _checked_grades(topic, judgments)
+    place = "group %s" % _quoted(group) if not topic else "topic %s, group %s" % (_quoted(topic), _quoted(group))
+    checked = {}
+    for subgroup, pairs in _items(judgments, "subgroups of " + place, "subgroups"):
+        try:
+            members = [(docno, level) for docno, level in pairs]
+            if not _are_strings([docno for docno, _ in members]):
+                raise TypeError
+            levels = array("d", [level for _, level in members])
+        except (TypeError, ValueError, OverflowError):
+            raise TypeError("%s, subgroup %s: expected pairs (docno, level), found %.80r"
+                            % (place, _quoted(subgroup), pairs)) from None
+        if any(map(math.isnan, levels)):
+            raise TrecEvalError("%s, subgroup %s: expected numbers as levels, found NaN" % (place, _quoted(subgroup)))
+        checked[subgroup] = [(docno, level) for (docno, _), level in zip(members, levels)]
+    return checked
 
 
 def _checked_scores(topic: Any, ranking: Any) -> Mapping[str, float]:
@@ -1024,14 +1009,19 @@ def _checked_norms(zscores: Any) -> Optional[Zscores]:
     norms: Dict[str, Dict[str, Tuple[float, float]]] = {}
     for topic, of_topic in _items(zscores, "zscores"):
         norms[topic] = {}
-        for name, pair in _items(of_topic, "zscores of topic %r" % (topic,)):
+        for name, pair in _items(of_topic, "zscores of topic %r" % (topic,), "measures"):
             try:
+                if not isinstance(pair, (tuple, list)):
+                    raise TypeError
                 mean, deviation = array("d", pair)
+            except OverflowError:
+                mean = deviation = math.inf
             except (TypeError, ValueError):
                 raise TypeError("zscores, topic %r, measure %r: expected a pair (mean, deviation), found %r"
                                 % (topic, name, pair)) from None
             if not (_is_norm(mean) and _is_norm(deviation)):
-                raise TrecEvalError("zscores, topic %r, measure %r: expected numbers, found %r" % (topic, name, pair))
+                raise TrecEvalError("zscores, topic %r, measure %r: expected %s as mean and as deviation, "
+                                    "found %r" % (topic, name, _NORM, pair))
             norms[topic][name] = mean, deviation
     return norms
 
@@ -1513,12 +1503,6 @@ def _preference_ranking(groups: Preferences, scores: Mapping[Any, float],
     named: Set[Any] = set()
     for group in sorted(groups, key=_encode):
         members = [member for subgroup in groups[group].values() for member in subgroup]
-        try:
-            if any(math.isnan(level) for _, level in members):
-                raise TypeError("NaN")
-        except (TypeError, OverflowError) as error:
-            raise TrecEvalError("group %s: expected numbers as levels, found %s"
-                                % (_quoted(group), error)) from None
         several = len(groups[group]) > 1
         conflict = _conflict(members, several, settings.release)
         if conflict:
@@ -1560,7 +1544,9 @@ def judge_prefs(preferences: Preferences, scores: Mapping[str, float], *, releas
     >>> fulfilled_preferences(topic)
     1.0
     """
-    return _preference_ranking(preferences, _checked_scores("", scores), _checked_settings(release, depth=depth))
+    groups = {group: _checked_members("", group, members, "prefs")
+              for group, members in _items(preferences, "preferences", "groups")}
+    return _preference_ranking(groups, _checked_scores("", scores), _checked_settings(release, depth=depth))
 
 
 def example_preferences(ranking: str, *groups: str) -> PreferenceRanking:
@@ -3453,8 +3439,8 @@ def _evaluate_dicts(kind: Callable[[List[Column], Settings], Evaluated], qrels: 
     if settings.rel_format == "qrels":
         qrels = {topic: _checked_grades(topic, judgments) for topic, judgments in _items(qrels, "qrels")}
     else:
-        qrels = {topic: {group: _checked_members(topic, members, settings.rel_format)
-                         for group, members in _items(groups, "groups of topic %r" % (topic,))}
+        qrels = {topic: {group: _checked_members(topic, group, members, settings.rel_format)
+                         for group, members in _items(groups, "groups of topic %r" % topic, "groups")}
                  for topic, groups in _items(qrels, "qrels")}
     rankings = ((topic, _checked_scores(topic, ranking), len(ranking))
                 for topic, ranking in _items(run, "run") if topic in qrels)
@@ -4784,7 +4770,10 @@ def compute_aggregated_measure(measure: str, values: Iterable[float]) -> float:
     if not numbers:
         return math.nan
     mean_of_all = sum_of_all / len(numbers)
-    return math.exp(mean_of_all) if measure.startswith("gm_") else mean_of_all
+    try:
+        return math.exp(mean_of_all) if measure.startswith("gm_") else mean_of_all
+    except OverflowError:
+        return math.inf
 
 
 def _add_as_numpy(numbers: Sequence[float]) -> float:
@@ -4979,13 +4968,13 @@ def _complain(message: str) -> None:
         one_line = message.replace("\r", "\\r").replace("\n", "\\n")
         try:
             print("trec_eval_ref: " + one_line, file=sys.stderr, flush=True)
-        except OSError:  # what cannot be said must not cost the result
+        except (OSError, ValueError):  # what cannot be said must not cost the result
             _give_up(sys.stderr)
 
 
 def _give_up(stream: IO[str]) -> None:
     """Let a stream that cannot be written lead nowhere: Python flushes it once more at the end, which must not fail."""
-    with contextlib.suppress(OSError, AttributeError):  # what stands in for it may have no descriptor
+    with contextlib.suppress(OSError, ValueError, AttributeError):  # what stands in for it may have no descriptor
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, stream.fileno())
         os.close(nowhere)
