@@ -1591,7 +1591,7 @@ LINE_SHAPES = [  # of a run; %d is a number to tell docnos apart
     "1 Q0 d%d 1 2.5 tag x Q0 y 1 2.5 tag", "", " \t", "# 1 Q0 d%d 1", "\v1\fQ0 d%d 1 2.5 tag",
 ]
 SHORT_LINES = ["1 Q0 d%d 1 2.5", " 1 Q0 d%d 1 2.5", "1 Q0 d%d 1 2.5 ", "1 Q0  d%d 2.5", "1 Q0 d%d", "1",
-               "Q0 d%d 1 2.5 tag"]
+               "Q0 d%d 1 2.5 tag", " Q0 d%d 1 2.5 tag"]
 
 
 @pytest.mark.parametrize("seed", range(40))
