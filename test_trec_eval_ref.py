@@ -285,6 +285,17 @@ def test_standard_error_that_cannot_be_written():
 
 
 @POSIX
+def test_stand_in_for_standard_error_that_cannot_encode_a_message():
+    code = ("import io, os, sys, trec_eval_ref\n"
+            "sys.stderr = io.TextIOWrapper(open(2, 'wb', closefd=False), encoding='ascii')\n"
+            "status = trec_eval_ref.main(['caf\\u00e9', 'run.txt'])\n"
+            "os.write(2, b'standard error is still there')\n"
+            "sys.exit(status)\n")
+    result = run_process([sys.executable, "-c", code], ROOT)
+    assert result == Result(2, b"", "standard error is still there")
+
+
+@POSIX
 def test_closed_standard_output_is_an_error():
     result = run_process(["sh", "-c", 'exec "$@" >&-', "sh", sys.executable, SCRIPT, *OFFICIAL.arguments],
                          OFFICIAL.directory)
@@ -1955,13 +1966,8 @@ def test_format_errors(name, tmp_path, monkeypatch, capsysbinary):
 ])
 def test_what_is_no_error(rel_format, lines):
     run = ["1 Q0 a 1 1.0 t"]
-    with pytest.warns(TrecEvalWarning) if any(line[0] == "2" for line in lines) else _no_warning():
+    with pytest.warns(TrecEvalWarning) if any(line[0] == "2" for line in lines) else contextlib.nullcontext():
         assert evaluate_files(lines, run, ["num_q"], rel_format=rel_format).summary == {"num_q": 1}
-
-
-def _no_warning():
-    import contextlib
-    return contextlib.nullcontext()
 
 
 def test_errors_of_dicts_name_documents():

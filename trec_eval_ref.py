@@ -300,7 +300,7 @@ class Source:
 
     @classmethod
     def of(cls, source: Any, name: str = "input") -> "Source":
-        """The Source of a path, of "-" (standard input), of an open file or of an iterable of lines."""
+        """The Source of a path, of "-" (standard input), or of an open file or iterable of lines, read whole now."""
         if isinstance(source, Source):
             return source
         if not isinstance(source, (str, bytes, os.PathLike)):
@@ -499,10 +499,12 @@ def _tables(source: Source, layout: Layout, release: Release, notes: Notes,
     number, found = 1, False
     for block in _text_blocks(source, notes):
         has_comments = release.has_comments and b"#" in block and layout.comment.search(block)
-        columns = None if has_comments else split(block, len(layout.fields))
-        if columns is None and not has_comments and split != _split:
-            split = _split  # from now on: where one block needs it, others do
+        columns = None
+        if not has_comments:
             columns = split(block, len(layout.fields))
+            if columns is None and split != _split:
+                split = _split  # from now on: where one block needs it, others do
+                columns = split(block, len(layout.fields))
         if columns:
             found = True
             lines = len(columns[0])
@@ -681,7 +683,7 @@ class RunReader:
                         return
                 try:
                     ranking.update(zip(docnos[start:end], _plain_scores(texts[start:end])))
-                except ValueError:
+                except ValueError:  # again from the first one, with what there is to say about each
                     ranking.update(zip(docnos[start:end], self._scores(texts[start:end], numbers[start:end])))
                 lines += end - start
             self._report(len(finished), numbers)
@@ -697,7 +699,7 @@ class RunReader:
     def _collected(self) -> Iterator[Tuple[bytes, Dict[bytes, float], int]]:
         """All topics of a run whose lines are not grouped by topic."""
         self._notes.restart(self.source.name)
-        # Docnos as objects of their own would take thrice the memory, and the time to visit them all over it.
+        # Docnos are kept as text: as objects of their own they would take three times the memory, scattered over it.
         collected: Dict[bytes, Tuple[bytearray, "array[float]"]] = {}
         for numbers, (topics, _, docnos, _, texts, tags) in self._tables():
             self.tag = tags[-1]
@@ -1060,7 +1062,7 @@ def _checked_norms(zscores: Any) -> Optional[Zscores]:
     norms: Dict[str, Dict[str, Tuple[float, float]]] = {}
     for topic, of_topic in _items(zscores, "zscores"):
         norms[topic] = {}
-        for name, pair in _items(of_topic, "zscores of topic %r" % (topic,), "measures"):
+        for name, pair in _items(of_topic, "zscores of topic %r" % topic, "measures"):
             try:
                 if not isinstance(pair, (tuple, list)):
                     raise TypeError
@@ -2083,8 +2085,9 @@ def binary_preference(topic: JudgedRanking) -> Value:
     >>> binary_preference(example_ranking("01", unretrieved="1"))  # b = 1 - 1/1, and one not retrieved
     0.0
 
-    The paper has 1 - n/R; what is printed is the formula above.  Source: Buckley & Voorhees (2004),
-    Retrieval evaluation with incomplete information, SIGIR, 25-32.
+    The paper has 1 - n/R; what is printed is the formula above.  Source:
+    Buckley & Voorhees (2004), Retrieval evaluation with incomplete information,
+    SIGIR, 25-32.
     """
     bound = min(topic.num_rel, topic.num_nonrel)
     preferred = [1 - min(above, topic.num_rel) / bound if above else 1.0
@@ -2272,9 +2275,8 @@ def utility(topic: JudgedRanking, a: float, b: float, c: float, d: float) -> Val
 
     The four sets are the relevant and the other documents retrieved, and the
     relevant and the other ones not retrieved.  D is the number of documents in
-    the collection (-N), which only d's term uses; it is
-    described elsewhere as needed for c, too.  An empty ranking leaves c * R + d *
-    (D - R).
+    the collection (-N), which only d's term uses; it is described elsewhere as
+    needed for c, too.  An empty ranking leaves c * R + d * (D - R).
 
     >>> utility(example_ranking("10-1", unretrieved="1"), 1, -1, 0, 0)  # 2 relevant, 2 others
     0.0
@@ -2348,7 +2350,7 @@ def normalised_g(topic: JudgedRanking, gains: Gains) -> Value:
     ideal = topic.ideal_gains(gains)
     costs = list(itertools.accumulate([max(gain, 1.0) for gain in ideal], initial=0.0))
 
-    known, cost_there = len(ideal), costs[-1]
+    known, cost_there = len(ideal), costs[-1]  # the last rank whose cost is known, and that cost
     terms = []
     for rank, gain, sum_of_gains in zip(ranks, gained, itertools.accumulate(gained)):
         if rank > known:
@@ -5020,7 +5022,9 @@ def _complain(message: str) -> None:
         one_line = message.replace("\r", "\\r").replace("\n", "\\n")
         try:
             print("trec_eval_ref: " + one_line, file=sys.stderr, flush=True)
-        except (OSError, ValueError):  # what cannot be said must not cost the result
+        except ValueError:  # it is closed, or a stand-in that cannot encode the message
+            pass
+        except OSError:  # what cannot be said must not cost the result
             _give_up(sys.stderr)
 
 
