@@ -284,6 +284,36 @@ def test_standard_error_that_cannot_be_written():
     assert run_process([*command, "qrels.txt", "missing"], OFFICIAL.directory) == Result(2, b"", "")
 
 
+class AsciiOnly:
+    """A stand-in for standard output without bytes, such as a console."""
+
+    def writelines(self, lines):
+        "".join(lines).encode("ascii")
+
+    def flush(self):
+        pass
+
+
+@pytest.mark.parametrize("stream, stand_in, arguments, status", [
+    ("stderr", io.StringIO(), ["-m", "map.3", "qrels.txt", "run.txt"], 0), ("stderr", io.StringIO(), ["-m", "mapp"], 1),
+    ("stdin", io.StringIO(), ["-m", "map", "qrels.txt", "-"], 2),
+    ("stdin", io.TextIOWrapper(io.BytesIO()), ["-m", "map", "qrels.txt", "-"], 2),
+])
+def test_streams_that_are_closed(monkeypatch, capsysbinary, stream, stand_in, arguments, status):
+    stand_in.close()
+    monkeypatch.chdir(OFFICIAL.directory)
+    monkeypatch.setattr(sys, stream, stand_in)
+    assert main(arguments) == status
+    assert (capsysbinary.readouterr().out != b"") == (status == 0)
+
+
+def test_standard_output_that_cannot_encode_the_result(monkeypatch, capsys, tmp_path):
+    write(tmp_path, "caf\u00e9 0 a 1\n", b"caf\xc3\xa9 Q0 a 1 1 tag\n")
+    monkeypatch.setattr(sys, "stdout", AsciiOnly())
+    assert main(["-q", "-m", "map", str(tmp_path / "qrels.txt"), str(tmp_path / "run.txt")]) == 2
+    assert capsys.readouterr().err.startswith("trec_eval_ref: standard output: cannot be written: 'ascii' codec")
+
+
 @POSIX
 def test_stand_in_for_standard_error_that_cannot_encode_a_message():
     code = ("import io, os, sys, trec_eval_ref\n"

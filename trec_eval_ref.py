@@ -311,6 +311,8 @@ class Source:
             return cls(str(getattr(source, "name", name)), lambda: io.BytesIO(text))
         path = os.fspath(source)
         if path in ("-", b"-"):
+            if getattr(sys.stdin, "closed", False):
+                raise TrecEvalError("standard input: cannot be read: it is closed")
             if not hasattr(sys.stdin, "buffer"):
                 return cls.of(sys.stdin or (), "standard input")
             return cls._copied("standard input", lambda: contextlib.nullcontext(sys.stdin.buffer))
@@ -5007,7 +5009,7 @@ def _report_notes(notes: Notes, is_strict: bool) -> None:
 @contextlib.contextmanager
 def _progress(is_quiet: bool) -> Iterator[Optional[Progress]]:
     """Progress on standard error, if that is a terminal."""
-    if is_quiet or sys.stderr is None or not sys.stderr.isatty():
+    if is_quiet or sys.stderr is None or getattr(sys.stderr, "closed", False) or not sys.stderr.isatty():
         yield None
         return
     progress = Progress(sys.stderr)
@@ -5052,6 +5054,8 @@ def _write(lines: Iterable[bytes]) -> None:
         is_gone = isinstance(error, BrokenPipeError) or os.name == "nt" and error.errno == errno.EINVAL
         if not is_gone:
             raise TrecEvalError("standard output: cannot be written: %s" % error.strerror) from None
+    except UnicodeEncodeError as error:  # by what stands in for it
+        raise TrecEvalError("standard output: cannot be written: %s" % error) from None
 
 
 def main(argv: Optional[Sequence[str]] = None) -> int:
