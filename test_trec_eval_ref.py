@@ -30,6 +30,7 @@ import operator
 import os
 import random
 import re
+import shlex
 import shutil
 import signal
 import struct
@@ -376,12 +377,6 @@ def test_doctests_of_the_module():
     assert results.failed == 0 and results.attempted > 50
 
 
-def test_examples_of_the_readme():
-    with working_in(ROOT):
-        results = doctest.testfile(str(ROOT / "README.md"), module_relative=False, encoding="utf-8")
-    assert results.failed == 0 and results.attempted > 0
-
-
 @pytest.mark.parametrize("name", [name for name in MEASURES if name not in ("runid", "num_q")])
 def test_each_measure_has_a_docstring_with_an_example(name):
     function = MEASURES[name].function
@@ -655,7 +650,7 @@ def test_measures_agree_with_their_definitions(seed, release):
 def test_definitions_cover_the_measures_on_qrels():
     measures = {request(name).partition(".")[0] for name in by_definition({"a": 1}, {"a": 1.0}, "10.0", 1, None, False,
                                                                           0, {}, 0.9)}
-    on_qrels = {name for name, measure in MEASURES.items() if "qrels" in measure.rel_formats}
+    on_qrels = {name for name, measure in MEASURES.items() if "qrels" in (measure.rel_formats or ["qrels"])}
     assert on_qrels - measures == {"runid", "num_q", "gm_map", "gm_bpref"}
 
 
@@ -1557,11 +1552,6 @@ def test_rbp_scales_by_grades_that_do_not_occur(ranks, gains, value):
     assert trec_eval_ref.rank_biased_precision(topic, 0.5, gains) == value
 
 
-def test_the_table_of_measures_in_the_readme():
-    rows = re.findall(r"^\| `(\w+)` \| `(\w+)` \| ", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
-    assert rows == [(name, measure.function.__name__) for name, measure in MEASURES.items()]
-
-
 # ---- Runs and qrels that are not grouped by topic ----
 
 
@@ -1963,7 +1953,7 @@ FORMAT_ERRORS = {
         "qrels:2: expected 5 fields (topic group subgroup docno level), found 4: '1 g s 2'"),
     "six fields": (
         "prefs", ["1 g s a 2 x"], 2,
-        "qrels:1: expected 5 fields (topic group subgroup docno level), found 6: '1 g s a 2 x'"),
+        "qrels:1: expected 5 fields (topic group subgroup docno level), found 6: '1 g s a 2 x'; are the files the wrong way round?"),
     "five fields": (
         "qrels_jg", ["1 g s a 2"], 2,
         "qrels:1: expected 4 fields (topic group docno grade), found 5: '1 g s a 2'"),
@@ -2462,7 +2452,7 @@ def test_parse_file(tmp_path):
     ("run", ["1 Q0 a 1 2"], ValueError,
      "run:1: expected 6 fields (topic Q0 docno rank score tag), found 5: '1 Q0 a 1 2'"),
     ("run", ["1 Q0 a 1 nan t"], ValueError,
-     "run:1: expected a number as score, found 'nan', by which nothing can be ranked"),
+     "run:1: expected a number as score, found 'nan'"),
 ])
 def test_parse_errors(parse, lines, error, message):
     with pytest.raises(error, match="^%s$" % re.escape(message)):
@@ -2823,7 +2813,7 @@ def collection_of(name, rel_format):
 def requests_for(rel_format, release):
     """All measures that go with the format: by their names, and with other parameters."""
     known = {name for name, measure in MEASURES.items()
-             if rel_format in measure.rel_formats and name not in trec_eval_ref.RELEASES[release].lacks}
+             if rel_format in (measure.rel_formats or [rel_format]) and name not in trec_eval_ref.RELEASES[release].lacks}
     return sorted(known), [request for request in OTHER_PARAMETERS if request.partition(".")[0] in known]
 
 
@@ -3833,3 +3823,170 @@ def assert_sound(result, arguments):
         for line in result.out.decode("utf-8", "replace").split("\n")[:-1]:
             name, topic, value = line.split("\t")
             assert re.fullmatch(r"-?[0-9]+(\.[0-9]*)?|'[-.>0-9]*'", value.strip()) or name.strip() == "runid", arguments
+
+
+# ---- The documentation ----
+
+
+PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+class Block(NamedTuple):
+    """A fenced block of a page."""
+
+    page: str
+    line: int  # of its first line, without the fence
+    language: str
+    text: str
+
+    def __str__(self):
+        return f"{self.page}:{self.line}"
+
+
+def page_text(name):
+    """The text of a page, named as seen from the root."""
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def fenced_blocks():
+    """All fenced blocks of all pages."""
+    for page in PAGES:
+        name = page.relative_to(ROOT).as_posix()
+        text = page_text(name)
+        for block in FENCED.finditer(text):
+            yield Block(name, text.count("\n", 0, block.start(2)) + 1, *block.groups())
+
+
+def each_block(*languages):
+    """Run a test for each fenced block in one of the languages (or for all), named by its file and line."""
+    blocks = [block for block in fenced_blocks() if block.language in languages or not languages]
+    return pytest.mark.parametrize("block", blocks, ids=str)
+
+
+each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+
+
+def printed_by_commands(console, directory):
+    """A console block as it looks when its commands are run: each after `$ `, then what it prints.
+
+    The commands run in one shell, in a directory of their own that has the module and the fixtures.
+    `python3` is the Python that runs the tests.
+    """
+    here, programs = directory / "here", directory / "programs"
+    here.mkdir()
+    programs.mkdir()
+    shutil.copy(SCRIPT, here)
+    (here / "fixtures").symlink_to(FIXTURES)
+    python = programs / "python3"
+    python.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} "$@"\n')
+    python.chmod(0o755)
+    path = os.pathsep.join([str(programs), os.environ["PATH"]])
+    environment = {**ENVIRONMENT, "PATH": path, "PYTHONPATH": ""}
+
+    commands = [line[2:] for line in console.splitlines() if line.startswith("$ ")]
+    end = "\x1e"  # printed after each command
+    script = "".join(f"{command}\nprintf '{end}'\n" for command in commands)
+    with subprocess.Popen(["sh", "-c", script], cwd=here, env=environment, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True) as shell:
+        try:
+            output, _ = shell.communicate(timeout=60)
+        except BaseException:
+            os.killpg(shell.pid, signal.SIGKILL)  # the shell and what it started
+            raise
+    return "".join(f"$ {command}\n{text}" for command, text in zip(commands, output.decode().split(end)))
+
+
+@each_block("console")
+@POSIX
+def test_console_example(block, tmp_path):
+    assert printed_by_commands(block.text, tmp_path) == block.text
+
+
+@each_block("python")
+def test_python_example(block):
+    examples = doctest.DocTestParser().get_doctest(block.text, {}, block.page, block.page, block.line - 1)
+    failures = []
+    with working_in(ROOT), mock.patch.dict(MEASURES):  # which an example may add to
+        results = doctest.DocTestRunner().run(examples, out=failures.append)
+    assert results.failed == 0, "".join(failures)
+    assert results.attempted > 0
+
+
+@each_page
+def test_every_block_is_known(page):
+    """So that no example is left out because its fence is misspelt or indented."""
+    text = page.read_text(encoding="utf-8")
+    languages = [language for language, _ in FENCED.findall(text)]
+    assert set(languages) <= {"console", "python", "sh", "text"}
+    assert len(re.findall(r"^ *(?:```|~~~)", text, re.MULTILINE)) == 2 * len(languages)
+
+
+def anchors(page):
+    """The anchors of a page's headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.*)", FENCED.sub("", page.read_text(encoding="utf-8")), re.MULTILINE)
+    return [re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings]
+
+
+@each_page
+def test_links_between_pages(page):
+    text = FENCED.sub("", page.read_text(encoding="utf-8"))
+    for link in re.findall(r"\]\((?!https?:)(.*?)\)", text):
+        file, _, anchor = link.partition("#")
+        target = page.parent / file if file else page
+        assert target.exists(), link
+        assert not anchor or anchor in anchors(target), link
+
+
+def test_readme_links_to_each_page():
+    for page in PAGES[1:]:
+        assert f"]({page.relative_to(ROOT).as_posix()})" in page_text("README.md")
+
+
+def test_readme_is_short():
+    assert len(page_text("README.md").splitlines()) <= 320
+
+
+MEASURE_ROWS = re.findall(r"^\| `(\w+)` \| `(\w+)` \| ", page_text("docs/measures.md"), re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", MEASURES)
+def test_each_measure_has_its_row(name):
+    assert (name, MEASURES[name].function.__name__) in MEASURE_ROWS
+
+
+def test_rows_of_measures_are_in_print_order():
+    assert [name for name, _ in MEASURE_ROWS] == [name for name in MEASURES if name in dict(MEASURE_ROWS)]
+
+
+def test_each_option_is_documented():
+    options = re.findall(r"^ +(?:-\w, )?(--[\w-]+)", run_main(["--help"]).out.decode(), re.MULTILINE)
+    assert "--measure" in options and "--signature" in options
+    documented = re.findall(r"`(--[\w-]+)", page_text("docs/command_line.md"))
+    assert set(options) <= set(documented)
+
+
+def test_each_fixture_is_documented():
+    documented = re.findall(r"^\| `([\w.]+)/?` \|", page_text("docs/conformance.md"), re.MULTILINE)
+    there = [path.name for path in FIXTURES.iterdir() if not path.name.startswith(".")]
+    assert sorted(there) == sorted(name for name in documented if name in there)
+
+
+CUTS = re.findall(r"^\| (?:`(.*?)`|–) \| .* \| ([\w,]+) \|$", page_text("docs/vendor.md"), re.MULTILINE)
+
+
+def lines_above(title):
+    """How many lines the module has above the heading of a room, or in all."""
+    source = Path(SCRIPT).read_text(encoding="utf-8")
+    above = source.partition(f"\n# ---- {title} ----\n")[0] + "\n" if title else source
+    return above.count("\n")
+
+
+@pytest.mark.parametrize("title, lines", CUTS, ids=[title or "whole" for title, _ in CUTS])
+def test_lines_of_a_cut_file(title, lines):
+    assert int(lines.replace(",", "")) == pytest.approx(lines_above(title), rel=0.05)
+
+
+def test_each_room_that_can_be_cut_off_is_documented():
+    rooms = re.findall(r"^# ---- (.*) ----$", Path(SCRIPT).read_text(encoding="utf-8"), re.MULTILINE)
+    assert [title for title, _ in CUTS] == [*rooms[rooms.index("Files"):], ""]

@@ -18,18 +18,14 @@ From a shell, with trec_eval's options:
 
     python3 trec_eval_ref.py -q -m all_trec qrels.txt run.txt
 
-The file reads in the order in which the data passes: releases, reading,
-ranking, measures, requests, summaries, reporting.  Then come the rooms built on
-these, explaining, auditing and the interface of pytrec_eval, and last the
-command line.  Each measure is one function of what a topic's ranking looks like
-to it: a `JudgedRanking`, the `JudgedRanking`s of several judges, or a
-`PreferenceRanking`.  Its docstring gives the formula, the edge cases, an example
-to check by hand, and the source.
-
-Topics and docnos stay bytes on their way from a file to the output, since
-trec_eval compares and prints bytes; whatever returns them to a caller of the
-library decodes them first (UTF-8, undecodable bytes as surrogate escapes).
+The measures come first: one function each, whose docstring has the formula, the
+edge cases, an example to check by hand, and the source.  With requests (the
+names after -m) and evaluation they are the core, which evaluates dicts.  Each
+room of the file uses only what stands above it.  So the file can be cut before
+any heading from Files on, and what stands above the cut is a working module.
 """
+
+from __future__ import annotations
 
 import contextlib
 import errno
@@ -47,31 +43,28 @@ import warnings
 import weakref
 from array import array
 from bisect import bisect_left, bisect_right
-from collections import Counter, defaultdict, deque
-from typing import (AbstractSet, Any, BinaryIO, Callable, cast, Collection, ContextManager, Dict,
-                    FrozenSet, IO, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Pattern,
-                    Sequence, Set, Tuple, TypeVar, Union)
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import IO, Any, BinaryIO, ContextManager, NamedTuple, Optional, Pattern, TypeVar, Union, cast
 
-__version__ = "1.0"
+__version__ = "1.1"
 
-__all__ = [  # and the functions that MEASURES lists; what else there is, is private
-    "Column", "Evaluation", "Explanation", "JudgedRanking", "MEASURES", "Measure", "NICKNAMES",
-    "PreferenceCounts", "PreferenceGroup", "PreferenceRanking", "RELEASES", "Release",
-    "RelevanceEvaluator", "Settings", "TrecEvalError", "TrecEvalWarning", "Value", "View",
-    "compute_aggregated_measure", "evaluate", "evaluate_files", "example_preferences",
-    "example_ranking", "explain", "explanation_lines", "judge", "judge_prefs", "main", "parse_qrel",
-    "parse_run", "read_prefs", "read_qrels", "read_qrels_jg", "read_run", "read_zscores",
-    "signature", "supported_measures", "supported_nicknames",
-]
 
-Name = Union[str, bytes]  # a topic or docno: bytes from a file, str from a caller
+# ---- What a measure sees ----
+# A measure looks at one topic's ranking, joined with the topic's judgments: a
+# JudgedRanking.  What else can change its value is in the Settings, and what
+# the releases of trec_eval do differently is in their Release.
+
+__all__ = ["JudgedRanking", "RELEASES", "Release", "Settings", "TrecEvalError", "TrecEvalWarning",
+           "example_ranking"]
 
 
 class TrecEvalError(ValueError):
     """Input that cannot be evaluated.
 
     The message is one line that says where, what was expected and what was
-    found; `status` is the exit status that the command line gives it.
+    found.  `status` is the exit status that the command line gives it.
     """
 
     def __init__(self, message: str, status: int = 2):
@@ -83,26 +76,24 @@ class TrecEvalWarning(UserWarning):
     """Suspicious input that was nevertheless evaluated, as trec_eval does."""
 
 
-# ---- Releases: what differs between trec_eval 10.0 and 9.0.8, as data ----
-
-
 def _nearest(x: float) -> int:
     """Round to the nearest integer, halves up: C's lround for x >= 0."""
     whole = math.floor(x)
-    return whole + (x - whole >= 0.5)
+    return whole + 1 if x - whole >= 0.5 else whole
 
 
 def _mostly_up(x: float) -> int:
-    """Round up, but drop a fraction below 0.1: trec_eval's rough ceiling."""
+    """Round up, but drop a fraction below 0.1."""
     return math.trunc(x + 0.9)
 
 
 def _as_they_are(scores: Iterable[float]) -> Iterable[float]:
+    """Keep scores in the 64 bits of a Python float."""
     return scores
 
 
 def _single_precision(scores: Iterable[float]) -> Iterable[float]:
-    """Round scores to 32-bit floats, in which scores that agree in seven digits are ties."""
+    """Round scores to 32-bit floats.  Scores that agree in about seven digits become ties."""
     return array("f", scores)
 
 
@@ -122,10 +113,10 @@ class Release(NamedTuple):
     count_at_recall: Callable[[float], int]
     evaluates_missing: bool
     has_comments: bool
-    lacks: FrozenSet[str]
+    lacks: frozenset[str]
 
 
-RELEASES: Dict[str, Release] = {release.name: release for release in (
+RELEASES: dict[str, Release] = {release.name: release for release in (
     Release("10.0", keep_scores=_as_they_are, count_at_recall=_nearest, evaluates_missing=True,
             has_comments=True, lacks=frozenset()),
     Release("9.0.8", keep_scores=_single_precision, count_at_recall=_mostly_up, evaluates_missing=False,
@@ -155,969 +146,29 @@ class Settings(NamedTuple):
     rel_format: str = "qrels"
 
 
-def _release(name: str) -> Release:
-    try:
-        return RELEASES[name]
-    except KeyError:
-        raise TrecEvalError("expected a release, one of %s, found %s"
-                            % (", ".join(RELEASES), _quoted(str(name))), status=1) from None
-
-
-EVERY_FORMAT = ("qrels", "qrels_jg", "prefs", "qrels_prefs")  # of judgments, -R
-
-
-def _checked_settings(release: str, relevance_level: int = 1, complete: bool = False, judged_only: bool = False,
-                      depth: Optional[int] = None, collection_size: int = 0, rel_format: str = "qrels") -> Settings:
-    """The settings that a caller's keywords give, if they can be."""
-    try:
-        level, size = array("q", [operator.index(relevance_level), operator.index(collection_size)])
-        depth = None if depth is None else array("q", [operator.index(depth)])[0]
-    except TypeError:
-        raise TypeError("expected integers as relevance_level, depth and collection_size, found %r, %r and %r"
-                        % (relevance_level, depth, collection_size)) from None
-    except OverflowError:
-        raise TrecEvalError("expected integers of 64 bits as relevance_level, depth and collection_size",
-                            status=1) from None
-    if depth is not None and depth < 0:
-        raise TrecEvalError("expected a depth from 0, found %d" % depth, status=1)
-    if rel_format not in EVERY_FORMAT:
-        raise TrecEvalError("expected a format of judgments, one of %s, found %s"
-                            % (", ".join(EVERY_FORMAT), _quoted(str(rel_format))))
-    return Settings(_release(release), level, bool(complete), bool(judged_only), depth, size, rel_format)
-
-
-# ---- Reading: lines to plain dicts ----
-
-_BLOCK_SIZE = 1 << 14  # larger ones fall out of the processor's cache when they are split
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_INTEGER = re.compile(rb"([+-]?)([0-9]+)")
-_DECIMAL = re.compile(rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
-                      rb"|[+-]?(?:infinity|inf)", re.IGNORECASE)
-_HEXADECIMAL = re.compile(rb"[+-]?0x(?:[0-9a-f]+\.?[0-9a-f]*|\.[0-9a-f]+)(?:p[+-]?[0-9]+)?",
-                          re.IGNORECASE)
-_NOT_A_NUMBER = re.compile(rb"[+-]?nan", re.IGNORECASE)
-
-
-def _encode(name: Name) -> bytes:
-    if isinstance(name, bytes):
-        return name
-    try:
-        return name.encode("utf-8", "surrogateescape")
-    except UnicodeEncodeError:  # a surrogate that stands for no byte
-        return name.encode("utf-8", "surrogatepass")
-
-
-def _decode(name: Name) -> str:
-    return name if isinstance(name, str) else name.decode("utf-8", "surrogateescape")
-
-
-def _quoted(name: Name) -> str:
-    """A name or line as error messages show it: printable, quoted and not too long."""
-    text = _decode(name).strip()
-    text = text if len(text) <= 80 else text[:77] + "..."
-    return ascii(text) if not text.isprintable() else repr(text)
-
-
-def _plural(count: int, noun: str) -> str:
-    return "%d %s%s" % (count, noun, "" if count == 1 else "s")
-
-
-class Notes:
-    """Warnings collected on the way: for each kind the first place, such as run.txt:17, and a count.
-
-    A run that is read twice is noted anew each time: `restart` forgets what
-    its lines told so far.
-    """
-
-    def __init__(self) -> None:
-        self._found: Dict[Tuple[str, str], List[Any]] = {}
-
-    def add(self, kind: str, place: str, text: str, read_as: str = "") -> None:
-        """Note a warning; `read_as` is what trec_eval makes of a text that is no number."""
-        if read_as:
-            text += ", read as " + read_as
-        note = self._found.setdefault((place.rpartition(":")[0], kind), [place, text, 0])
-        note[2] += 1
-
-    def restart(self, file: str) -> None:
-        self._found = {key: note for key, note in self._found.items() if key[0] != file}
-
-    def lines(self) -> List[str]:
-        return ["%s: %s%s" % (place, text, " (%d in all)" % count if count > 1 else "")
-                for place, text, count in self._found.values()]
-
-    def warn(self) -> None:
-        """Hand the notes to Python's warnings, for callers of the library."""
-        for line in self.lines():
-            warnings.warn(line, TrecEvalWarning, stacklevel=3)
-
-
-def _integer(text: bytes) -> Tuple[int, bool]:
-    """Read an integer as C's atol does: the longest prefix that is one, else 0, in 64 bits.
-
-    Returns it and whether the whole text was a number.
-    """
-    match = _INTEGER.match(text)
-    if not match:
-        return 0, False
-    sign, digits = match.group(1), match.group(2).lstrip(b"0")
-    # Beyond 20 digits the value is out of range anyway, and Python refuses to convert thousands.
-    value = int(sign + (digits[:20] or b"0"))
-    return max(-2 ** 63, min(2 ** 63 - 1, value)), match.end() == len(text)
-
-
-def _decimal(text: bytes) -> Tuple[float, bool]:
-    """Read a decimal as C's atof does: the longest prefix that is one, else 0.
-
-    Returns it and whether the whole text was a plain number.
-    """
-    match = _HEXADECIMAL.match(text)
-    if match:
-        return _hexadecimal(match.group()), False
-    if _NOT_A_NUMBER.match(text):
-        return math.nan, False
-    match = _DECIMAL.match(text)
-    if not match:
-        return 0.0, False
-    return float(match.group()), match.end() == len(text)
-
-
-def _hexadecimal(text: bytes) -> float:
-    try:
-        return float.fromhex(text.decode("ascii"))
-    except OverflowError:
-        return -math.inf if text[:1] == b"-" else math.inf
-
-
-class Source:
-    """Bytes with a name, which can be read from the start as often as needed."""
-
-    def __init__(self, name: str, opener: Callable[[], ContextManager[BinaryIO]], size: int = 0):
-        self.name = name
-        self._open = opener
-        self._size = size
-        self._stored: Optional[BinaryIO] = None  # what is being read
-
-    @classmethod
-    def of(cls, source: Any, name: str = "input") -> "Source":
-        """The Source of a path, of "-" (standard input), or of an open file or iterable of lines, read whole now."""
-        if isinstance(source, Source):
-            return source
-        if not isinstance(source, (str, bytes, os.PathLike)):
-            if hasattr(source, "read"):
-                text = _encode(source.read())
-            else:
-                text = b"".join(map(_whole_line, source))
-            return cls(str(getattr(source, "name", name)), lambda: io.BytesIO(text))
-        path = os.fspath(source)
-        if path in ("-", b"-"):
-            if getattr(sys.stdin, "closed", False):
-                raise TrecEvalError("standard input: cannot be read: it is closed")
-            if not hasattr(sys.stdin, "buffer"):
-                return cls.of(sys.stdin or (), "standard input")
-            return cls._copied("standard input", lambda: contextlib.nullcontext(sys.stdin.buffer))
-        name = _decode(path)
-        try:
-            status = os.stat(path)
-            if stat.S_ISREG(status.st_mode):
-                return cls(name, lambda: open(path, "rb"), status.st_size)
-        except (OSError, ValueError) as error:
-            raise _cannot_read(name, error) from None
-        return cls._copied(name, lambda: open(path, "rb"))
-
-    @classmethod
-    def _copied(cls, name: str, opener: Callable[[], ContextManager[BinaryIO]]) -> "Source":
-        """A copy on disk of a pipe, which by itself can be read only once."""
-        import shutil  # here since importing these takes milliseconds, and few need them
-        import tempfile
-        try:
-            copy = tempfile.TemporaryFile()
-            with opener() as stream:
-                shutil.copyfileobj(stream, copy)
-        except OSError as error:
-            raise _cannot_read(name, error) from None
-
-        def reopen() -> ContextManager[BinaryIO]:
-            copy.seek(0)
-            return contextlib.nullcontext(copy)
-        made = cls(name, reopen, copy.tell())
-        weakref.finalize(made, copy.close)
-        return made
-
-    @property
-    def fraction(self) -> float:
-        """How much of the bytes as stored has been read, or 0 if their number is not known."""
-        if not self._stored or not self._size:
-            return 0.0
-        return 1.0 if self._stored.closed else self._stored.tell() / self._size
-
-    def blocks(self) -> Iterator[bytes]:
-        """The content, unpacked if it is compressed, in blocks of whole lines."""
-        try:
-            with self._open() as self._stored:
-                stream = _unpacked(self._stored)
-                while True:
-                    block = stream.read(_BLOCK_SIZE)
-                    if not block:
-                        return
-                    block += stream.readline()
-                    yield block
-        except (OSError, EOFError, ImportError) as error:
-            raise _cannot_read(self.name, error) from None
-        except Exception as error:  # zlib.error and LZMAError, whose modules may be missing here
-            if type(error).__module__ not in ("zlib", "_lzma", "lzma"):
-                raise
-            raise _cannot_read(self.name, error) from None
-
-
-def _whole_line(line: Any) -> bytes:
-    if not isinstance(line, (str, bytes)):
-        raise TypeError("expected lines of str or bytes, found %r" % (line,))
-    text = _encode(line)
-    return text if text.endswith(b"\n") else text + b"\n"
-
-
-def _unpacked(stored: BinaryIO) -> BinaryIO:
-    """The stream itself, or what it holds if its first bytes say that it is compressed."""
-    head = stored.read(10)
-    stored.seek(0)
-    # Imported here because a Python may have been built without one of them.
-    if head.startswith(b"\x1f\x8b"):
-        import gzip
-        return cast(BinaryIO, gzip.open(stored))
-    if re.match(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)", head):
-        import bz2
-        return cast(BinaryIO, bz2.open(stored))
-    if head.startswith(b"\xfd7zXZ\x00"):
-        import lzma
-        return cast(BinaryIO, lzma.open(stored))
-    return stored
-
-
-def _cannot_read(name: str, error: Exception) -> TrecEvalError:
-    reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
-    return TrecEvalError("%s: cannot be read: %s" % (name, " ".join(reason.split())))
-
-
-class Layout(NamedTuple):
-    """How the lines of one kind of file are built."""
-
-    content: str                # what the lines hold, for messages
-    fields: Tuple[str, ...]
-    more_fields: bool           # whether fields may follow, to be ignored
-    comment: Pattern[bytes]
-
-
-_QRELS = Layout("judgments", ("topic", "iter", "docno", "grade"), False, re.compile(rb"^#", re.M))
-_QRELS_JG = Layout("judgments", ("topic", "group", "docno", "grade"), False, _QRELS.comment)
-_PREFS = Layout("preferences", ("topic", "group", "subgroup", "docno", "level"), False, _QRELS.comment)
-_RUN = Layout("results", ("topic", "Q0", "docno", "rank", "score", "tag"), True,
-              re.compile(rb"^[ \t\r\v\f]*#", re.M))
-
-Columns = Sequence[Sequence[bytes]]  # of a block, the texts of each field
-Table = Tuple[Sequence[int], Columns]  # with the line numbers
-
-
-def _text_blocks(source: Source, notes: Notes) -> Iterator[bytes]:
-    """The blocks of a text file, each with a line end at its end."""
-    is_first = True
-    for block in source.blocks():
-        if is_first and block.startswith(_BYTE_ORDER_MARK):
-            block = block[len(_BYTE_ORDER_MARK):]
-            notes.add("byte-order mark", source.name + ":1", "a byte-order mark is skipped")
-        is_first = False
-        if b"\0" in block:
-            before = itertools.takewhile(lambda line: b"\0" not in line, (
-                line for block in source.blocks() for line in block.split(b"\n")[:-1]))
-            raise TrecEvalError("%s:%d: expected text, found a NUL byte: this is a binary file"
-                                % (source.name, len(list(before)) + 1))
-        yield block if block.endswith(b"\n") else block + b"\n"
-
-
-def _split(block: bytes, width: int) -> Optional[Columns]:
-    """The columns of a block if each of its lines has so many fields.
-
-    Splitting a whole block at once costs no more than splitting its lines and
-    gives the columns by slicing.  A NUL byte put at each line end proves that
-    the lines have their fields: no field can hold one, since a file that does
-    is refused.
-    """
-    marked = block.replace(b"\n", b" \0 ")
-    lines = (len(marked) - len(block)) // 2
-    fields = marked.split()
-    if len(fields) != lines * (width + 1) or fields[width::width + 1].count(b"\0") != lines:
-        return None
-    return [fields[i::width + 1] for i in range(width)]
-
-
-_LINE_END = b"\0\0"
-
-
-def _split_run(block: bytes, width: int) -> Optional[Columns]:
-    """Like `_split`, but faster and only for lines of one tag, which those of a run mostly are.
-
-    The line end is made a part of the fields, so that the tag of a line and the
-    topic of the next come as one, their joint.  Every fifth field must be one.
-    If there are as many as line ends and a line end is inside each, then there
-    is none elsewhere, and each line has its fields.
-
-    As the tag is the same, equal joints stand for equal topics.  So they are
-    given as they are, each as the topic of the line after it; the last one, made
-    of the last tag and the first topic, comes first.  `_topic` finds the topic in
-    it.  Q0 and rank, which no number depends on, are left out.
-
-    >>> topics, _, docnos, _, scores, tags = _split_run(b"1 Q0 x 1 9 bm25\\n1 Q0 y 2 8 bm25\\n2 Q0 x 1 7 bm25\\n", 6)
-    >>> topics, tags
-    ([b'bm25\\x00\\x001', b'bm25\\x00\\x001', b'bm25\\x00\\x002'], [b'bm25'])
-    >>> docnos, scores
-    ([b'x', b'y', b'x'], [b'9', b'8', b'7'])
-    """
-    step = width - 1
-    marked = block.replace(b"\n", _LINE_END)
-    lines = len(marked) - len(block)
-    fields = marked.split()
-    if len(fields) != step * lines + 1:
-        return None
-    fields[-1] += fields[0]
-    joints = fields[step::step]
-    distinct = set(joints[:1] if joints.count(joints[0]) == lines else joints)
-    tag, _, _ = joints[0].partition(_LINE_END)
-    before_topic = tag + _LINE_END
-    if not tag or not all(joint.startswith(before_topic) and joint != before_topic for joint in distinct):
-        return None
-    if len(distinct) == 1:
-        joints = joints[:1] * lines  # the same object each time, so that they are soon compared
-    return joints[-1:] + joints[:-1], (), fields[2::step], (), fields[4::step], [tag]
-
-
-def _topic(text: bytes) -> bytes:
-    """The topic in what stands for it in a column of topics."""
-    return text.rpartition(_LINE_END)[2]
-
-
-def _tables(source: Source, layout: Layout, release: Release, notes: Notes,
-            split: Callable[[bytes, int], Optional[Columns]] = _split) -> Iterator[Table]:
-    """The fields of a file, block by block, column by column."""
-    number, found = 1, False
-    for block in _text_blocks(source, notes):
-        has_comments = release.has_comments and b"#" in block and layout.comment.search(block)
-        columns = None
-        if not has_comments:
-            columns = split(block, len(layout.fields))
-            if columns is None and split != _split:
-                split = _split  # from now on: where one block needs it, others do
-                columns = split(block, len(layout.fields))
-        if columns:
-            found = True
-            lines = len(columns[0])
-            yield range(number, number + lines), columns
-        else:
-            numbers, rows = _rows(block, number, source.name, layout, release)
-            lines = block.count(b"\n")
-            if rows:
-                found = True
-                yield numbers, [list(column) for column in zip(*rows)]
-        number += lines
-    if not found:
-        raise _nothing_found(source, layout)
-
-
-def _nothing_found(source: Source, layout: Layout) -> TrecEvalError:
-    return TrecEvalError("%s: expected lines of %s (%s), found none"
-                         % (source.name, layout.content, " ".join(layout.fields)))
-
-
-def _rows(block: bytes, number: int, file: str, layout: Layout,
-          release: Release) -> Tuple[List[int], List[List[bytes]]]:
-    """The lines of a block one by one: those that hold fields, with their numbers."""
-    width = len(layout.fields)
-    numbers, rows = [], []
-    for number, line in enumerate(block.split(b"\n"), number):
-        fields = line.split()
-        if not fields or release.has_comments and layout.comment.match(line):
-            continue
-        if len(fields) < width or len(fields) > width and not layout.more_fields:
-            other = {_QRELS: 6, _RUN: 4}.get(layout)
-            raise TrecEvalError("%s:%d: expected %d fields (%s), found %d: %s%s" % (
-                file, number, width, " ".join(layout.fields), len(fields), _quoted(line),
-                "; are the files the wrong way round?" if number == 1 and len(fields) == other else ""))
-        numbers.append(number)
-        rows.append(fields[:width])
-    return numbers, rows
-
-
-def _stretches(topics: Sequence[bytes]) -> Iterable[Tuple[int, int]]:
-    """Start and end of each stretch of equal topics."""
-    length = len(topics)
-    if topics.count(topics[0]) == length:  # mostly; faster than comparing one by one
-        return [(0, length)]
-    changes = map(operator.ne, topics, itertools.islice(topics, 1, None))
-    starts = [0, *itertools.compress(range(1, length), changes)]
-    return zip(starts, starts[1:] + [length])
-
-
-def _grades(texts: Sequence[bytes], numbers: Sequence[int], file: str, notes: Notes) -> List[int]:
-    read = {text: _integer(text) for text in set(texts)}
-    if not all(plain for _, plain in read.values()):
-        for number, text in zip(numbers, texts):
-            grade, plain = read[text]
-            if not plain:
-                notes.add("grade", "%s:%d" % (file, number), "expected an integer as grade, found %s"
-                          % _quoted(text), "%d" % grade)
-    grades = {text: grade for text, (grade, _) in read.items()}
-    return list(map(grades.__getitem__, texts))
-
-
-def _plain_scores(texts: Sequence[bytes]) -> Iterable[float]:
-    """The scores as they are read if nothing about them needs a word; else, or on the way, ValueError."""
-    together = b"".join(texts)
-    if b"_" in together or b"n" in together or b"N" in together:  # 1_0, nan and inf, which float() would take
-        raise ValueError
-    return map(float, texts)
-
-
-def _scores(texts: Sequence[bytes], numbers: Sequence[int], file: str, notes: Notes,
-            field: str = "score") -> List[float]:
-    with contextlib.suppress(ValueError):
-        return list(_plain_scores(texts))
-    scores = []
-    for number, text in zip(numbers, texts):
-        score, plain = _decimal(text)
-        place = "%s:%d" % (file, number)
-        if math.isnan(score):
-            raise TrecEvalError("%s: expected a number as %s, found %s, by which nothing can be ranked"
-                                % (place, field, _quoted(text)))
-        if not plain:
-            notes.add(field, place, "expected a number as %s, found %s" % (field, _quoted(text)), "%g" % score)
-        scores.append(score)
-    return scores
-
-
-class Judgments(NamedTuple):
-    """The judgments of a file, by topic, and the topics that judge a document twice or contradictorily."""
-
-    topics: Mapping[Any, Any]
-    duplicated: Set[bytes]
-
-
-def _read_qrels(source: Source, release: Release, notes: Notes) -> Judgments:
-    qrels: Dict[bytes, Dict[bytes, int]] = {}
-    duplicated = set()
-    for numbers, (topics, _, docnos, texts) in _tables(source, _QRELS, release, notes):
-        grades = _grades(texts, numbers, source.name, notes)
-        for start, end in _stretches(topics):
-            judgments = qrels.setdefault(topics[start], {})
-            expected = len(judgments) + end - start
-            judgments.update(zip(docnos[start:end], grades[start:end]))
-            if len(judgments) != expected:
-                duplicated.add(topics[start])
-    return Judgments(qrels, duplicated)
-
-
-Zscores = Mapping[str, Mapping[str, Tuple[float, float]]]  # {topic: {printed name: (mean, deviation)}}
-
-_ZSCORES = Layout("Z-score norms", ("topic", "measure", "mean", "deviation"), False, re.compile(rb"^#", re.M))
-
-
-_NORM = "0 or a number from 1e-100 to 1e100"
-
-
-def _is_norm(value: float) -> bool:
-    """Whether quotients of differences to it can be computed."""
-    return abs(value) <= 1e100 and (value == 0 or abs(value) >= 1e-100)
-
-
-def _read_zscores(source: Source, release: Release, notes: Notes) -> Zscores:
-    norms: Dict[str, Dict[str, Tuple[float, float]]] = {}
-    for numbers, columns in _tables(source, _ZSCORES, release, notes):
-        for number, (topic, name, *texts) in zip(numbers, zip(*columns)):
-            place = "%s:%d" % (source.name, number)
-            for field, text in zip(_ZSCORES.fields[2:], texts):
-                value, plain = _decimal(text)
-                if not plain or not _is_norm(value):
-                    raise TrecEvalError("%s: expected %s as %s, found %s" % (
-                        place, _NORM if plain else "a number", field, _quoted(text)))
-            of_topic = norms.setdefault(_decode(topic), {})
-            if _decode(name) in of_topic:
-                raise TrecEvalError("%s: expected one line a topic and measure, found %s of topic %s again"
-                                    % (place, _quoted(name), _quoted(topic)))
-            of_topic[_decode(name)] = float(texts[0]), float(texts[1])
-    return norms
-
-
-class RunReader:
-    """A run, topic after topic.
-
-    Iterating gives (topic, {docno: score}, number of lines) for each topic that
-    is wanted, as soon as the next topic begins, so that one topic at a time is
-    in memory.  If a topic turns out to come back later in the file, the run is
-    read again from the start and all topics are given once more, complete:
-    what is given last for a topic counts.
-    """
-
-    def __init__(self, source: Source, wanted: Optional[AbstractSet[bytes]], release: Release, notes: Notes,
-                 progress: Optional["Progress"] = None):
-        self.source = source
-        self.wanted = wanted
-        self.tag = b""
-        self._release = release
-        self._notes = notes
-        self._progress = progress
-
-    def __iter__(self) -> Iterator[Tuple[bytes, Dict[bytes, float], int]]:
-        finished: Set[bytes] = set()
-        topic = None
-        ranking: Dict[bytes, float] = {}
-        lines = 0
-        for numbers, (topics, _, docnos, _, texts, tags) in self._tables(_split_run):
-            self.tag = tags[-1]
-            for start, end in _stretches(topics):
-                name = _topic(topics[start])
-                if name != topic:
-                    if self.wanted is not None and name not in self.wanted:
-                        continue
-                    if topic is not None:
-                        yield topic, ranking, lines
-                        finished.add(topic)
-                    topic, ranking, lines = name, {}, 0
-                    if topic in finished:
-                        yield from self._collected()
-                        return
-                try:
-                    ranking.update(zip(docnos[start:end], _plain_scores(texts[start:end])))
-                except ValueError:  # again from the first one, with what there is to say about each
-                    ranking.update(zip(docnos[start:end], self._scores(texts[start:end], numbers[start:end])))
-                lines += end - start
-            self._report(len(finished), numbers)
-        if topic is not None:
-            yield topic, ranking, lines
-
-    def _tables(self, split: Callable[[bytes, int], Optional[Columns]] = _split) -> Iterator[Table]:
-        return _tables(self.source, _RUN, self._release, self._notes, split)
-
-    def _scores(self, texts: Sequence[bytes], numbers: Sequence[int]) -> List[float]:
-        return _scores(texts, numbers, self.source.name, self._notes)
-
-    def _collected(self) -> Iterator[Tuple[bytes, Dict[bytes, float], int]]:
-        """All topics of a run whose lines are not grouped by topic."""
-        self._notes.restart(self.source.name)
-        # Docnos are kept as text: as objects of their own they would take three times the memory, scattered over it.
-        collected: Dict[bytes, Tuple[bytearray, "array[float]"]] = {}
-        for numbers, (topics, _, docnos, _, texts, tags) in self._tables():
-            self.tag = tags[-1]
-            self._report(0, numbers)
-            if self.wanted is not None and not self.wanted >= set(topics):
-                kept = [topic in self.wanted for topic in topics]
-                numbers = list(itertools.compress(numbers, kept))
-                topics, docnos, texts = (list(itertools.compress(column, kept)) for column in (topics, docnos, texts))
-            for topic, docno, score in zip(topics, docnos, self._scores(texts, numbers)):
-                try:
-                    of_topic = collected[topic]
-                except KeyError:
-                    of_topic = collected[topic] = bytearray(), array("d")
-                names, scores = of_topic
-                names += docno
-                names += b" "
-                scores.append(score)
-        for done, topic in enumerate(list(collected)):
-            self._report(done, numbers)
-            names, scores = collected.pop(topic)
-            yield topic, dict(zip(bytes(names).split(), scores)), len(scores)
-
-    def whole(self) -> Tuple[Dict[bytes, Dict[bytes, float]], Set[bytes]]:
-        """All of the run at once, and the topics that have a document twice."""
-        rankings, duplicated = {}, set()
-        for topic, ranking, lines in self:
-            if len(ranking) != lines:
-                duplicated.add(topic)
-            rankings[topic] = ranking
-        return rankings, duplicated
-
-    def _report(self, topics: int, numbers: Sequence[int]) -> None:
-        if self._progress and numbers:
-            self._progress.show(topics, numbers[-1], self.source.fraction)
-
-
-def _duplicate(source: Source, layout: Layout, release: Release, topic: bytes,
-               key: Sequence[int] = (2,)) -> TrecEvalError:
-    """The error for the first document that a topic has twice; `key` are the fields that must differ."""
-    first: Dict[Tuple[bytes, ...], int] = {}
-    for numbers, columns in _tables(source, layout, release, Notes()):
-        for number, row in zip(numbers, zip(*columns)):
-            if row[0] != topic:
-                continue
-            document = tuple(row[field] for field in key)
-            if document in first:
-                group = ", group %s" % _quoted(row[1]) if 1 in key else ""
-                return TrecEvalError(
-                    "%s:%d: expected each document of a %s once, found %s of topic %s%s again, first on line %d"
-                    % (source.name, number, "group" if group else "topic", _quoted(row[2]), _quoted(topic), group,
-                       first[document]), status=4)
-            first[document] = number
-    raise AssertionError("no duplicate of topic %r in %s" % (topic, source.name))
-
-
-class Progress:
-    """How far the reading of a run has come, for a terminal, once it takes longer than two seconds."""
-
-    def __init__(self, terminal: IO[str]):
-        self._terminal = terminal
-        self._shown = ""
-        self._next = time.monotonic() + 2
-
-    def show(self, topics: int, lines: int, fraction: float) -> None:
-        """Topics done, lines read, and the fraction of the file, 0 if its size is not known."""
-        if time.monotonic() >= self._next:
-            part = ", %d%%" % (100 * fraction) if fraction else ""
-            self._print("%s, %s read%s" % (_plural(topics, "topic"), _plural(lines, "line"), part))
-            self._next = time.monotonic() + 0.2
-
-    def erase(self) -> None:
-        if self._shown:
-            self._print("")
-            self._print("")
-
-    def _print(self, text: str) -> None:
-        self._terminal.write("\r" + text.ljust(len(self._shown)))
-        self._terminal.flush()
-        self._shown = text
-
-
-def read_qrels(source: Any, *, release: str = "10.0") -> Dict[str, Dict[str, int]]:
-    """Read judgments, lines of `topic iter docno grade`, into {topic: {docno: grade}}.
-
-    `source` is a path ("-" is standard input), an open file, or an iterable of
-    lines, and may be gzip, bzip2 or xz compressed.  Only release 10.0 has
-    comment lines (#).  Raises TrecEvalError; warns with TrecEvalWarning.
-
-    >>> read_qrels(["301 0 FT911-1 1", "301 0 FT911-2 0", "302 0 FT911-2 2"])
-    {'301': {'FT911-1': 1, 'FT911-2': 0}, '302': {'FT911-2': 2}}
-    """
-    source, rules, notes = Source.of(source, "qrels"), _release(release), Notes()
-    qrels = _read_qrels(source, rules, notes)
-    for topic in qrels.duplicated:
-        raise _duplicate(source, _QRELS, rules, topic)
-    notes.warn()
-    return {_decode(topic): {_decode(docno): grade for docno, grade in judgments.items()}
-            for topic, judgments in qrels.topics.items()}
-
-
-def read_run(source: Any, *, release: str = "10.0") -> Dict[str, Dict[str, float]]:
-    """Read a run, lines of `topic Q0 docno rank score tag`, into {topic: {docno: score}}.
-
-    `source` as for `read_qrels`; what follows the tag is ignored, and so are Q0
-    and rank: the scores alone decide the ranking.
-
-    >>> read_run(["301 Q0 FT911-1 1 2.5 bm25", "301 Q0 FT911-2 2 1e-3 bm25"])
-    {'301': {'FT911-1': 2.5, 'FT911-2': 0.001}}
-    """
-    source, rules, notes = Source.of(source, "run"), _release(release), Notes()
-    rankings, duplicated = RunReader(source, None, rules, notes).whole()
-    for topic in duplicated:
-        raise _duplicate(source, _RUN, rules, topic)
-    notes.warn()
-    return {_decode(topic): {_decode(docno): score for docno, score in ranking.items()}
-            for topic, ranking in rankings.items()}
-
-
-def read_zscores(source: Any) -> Zscores:
-    """Read norms, lines of `topic measure mean deviation`, into {topic: {measure: (mean, deviation)}}.
-
-    Measures are named as they are printed.  `source` as for `read_qrels`.
-
-    >>> read_zscores(["1 map 0.25 0.1", "1 P_5 0.4 0.2"])
-    {'1': {'map': (0.25, 0.1), 'P_5': (0.4, 0.2)}}
-    """
-    notes = Notes()
-    norms = _read_zscores(Source.of(source, "zscores"), RELEASES["10.0"], notes)
-    notes.warn()
-    return norms
-
-
-Preferences = Mapping[Any, Mapping[Any, Sequence[Tuple[Any, float]]]]  # {group: {subgroup: [(docno, level)]}}
-
-
-def _read_qrels_jg(source: Source, release: Release, notes: Notes) -> Judgments:
-    topics: Dict[bytes, Dict[bytes, Dict[bytes, int]]] = {}
-    duplicated = set()
-    for numbers, (names, groups, docnos, texts) in _tables(source, _QRELS_JG, release, notes):
-        grades = _grades(texts, numbers, source.name, notes)
-        for topic, group, docno, grade in zip(names, groups, docnos, grades):
-            judgments = topics.setdefault(topic, {}).setdefault(group, {})
-            if docno in judgments:
-                duplicated.add(topic)
-            judgments[docno] = grade
-    return Judgments(topics, duplicated)
-
-
-def _duplicate_in_group(source: Source, release: Release, topic: bytes) -> TrecEvalError:
-    return _duplicate(source, _QRELS_JG, release, topic, (1, 2))
-
-
-def _read_prefs(source: Source, release: Release, notes: Notes) -> Judgments:
-    topics: Dict[bytes, Dict[bytes, Dict[bytes, List[Tuple[bytes, float]]]]] = {}
-    for numbers, (names, groups, subgroups, docnos, texts) in _tables(source, _PREFS, release, notes):
-        levels = _scores(texts, numbers, source.name, notes, "level")
-        for topic, group, subgroup, docno, level in zip(names, groups, subgroups, docnos, levels):
-            members = topics.setdefault(topic, {}).setdefault(group, {}).setdefault(subgroup, [])
-            members.append((docno, level))
-    return Judgments(topics, {
-        topic for topic, by_group in topics.items() for by_subgroup in by_group.values()
-        if _conflict(itertools.chain.from_iterable(by_subgroup.values()), len(by_subgroup) > 1, release)})
-
-
-def _conflict(members: Iterable[Tuple[Any, ...]], several: bool,
-              release: Release) -> Optional[Tuple[Tuple[Any, ...], Tuple[Any, ...]]]:
-    """The first (docno, level, ...) of a judgment group that an earlier one excludes, after that one.
-
-    In a group of one subgroup a document has one level.  If there are several
-    subgroups it may have several levels, which make it either relevant or not.
-    """
-    first: Dict[Any, Tuple[Any, ...]] = {}
-    for member in members:
-        if member[0] not in first:
-            first[member[0]] = member
-            continue
-        before = first[member[0]]
-        relevant = [level > 0 for level in release.keep_scores((before[1], member[1]))]
-        if not several or relevant[0] != relevant[1]:
-            return before, member
-    return None
-
-
-def _expected_levels(before: Tuple[Any, ...], again: Tuple[Any, ...], several: bool) -> str:
-    """What is wrong with the two that `_conflict` found."""
-    if several:
-        return ("expected either level 0 or levels above 0 for a document of a group, found %g and %g for %s"
-                % (before[1], again[1], _quoted(again[0])))
-    return "expected each document of a group that has one subgroup once, found %s again" % _quoted(again[0])
-
-
-def _conflicting_levels(source: Source, release: Release, topic: bytes) -> TrecEvalError:
-    """The error for the first line of a topic that an earlier one excludes."""
-    members: Dict[bytes, List[Tuple[bytes, float, int]]] = {}
-    subgroups: Dict[bytes, Set[bytes]] = {}
-    for numbers, columns in _tables(source, _PREFS, release, Notes()):
-        for number, (name, group, subgroup, docno, text) in zip(numbers, zip(*columns)):
-            if name == topic:
-                members.setdefault(group, []).append((docno, _decimal(text)[0], number))
-                subgroups.setdefault(group, set()).add(subgroup)
-    errors = []
-    for group in members:
-        several = len(subgroups[group]) > 1
-        conflict = _conflict(members[group], several, release)
-        if conflict:
-            before, again = conflict
-            errors.append((again[2], "%s, topic %s, group %s, first on line %d" % (
-                _expected_levels(before, again, several), _quoted(topic), _quoted(group), before[2])))
-    return TrecEvalError("%s:%d: %s" % (source.name, *min(errors)), status=4)
-
-
-def read_qrels_jg(source: Any, *, release: str = "10.0") -> Dict[str, Dict[str, Dict[str, int]]]:
-    """Read judgments by several people, lines of `topic group docno grade`.
-
-    The result is {topic: {group: {docno: grade}}}, which `evaluate` takes with
-    rel_format qrels_jg and also, read as preferences, with qrels_prefs.
-    `source` as for `read_qrels`.
-
-    >>> read_qrels_jg(["301 ann FT911-1 1", "301 bob FT911-1 0", "301 bob FT911-2 1"])
-    {'301': {'ann': {'FT911-1': 1}, 'bob': {'FT911-1': 0, 'FT911-2': 1}}}
-    """
-    source, rules, notes = Source.of(source, "qrels"), _release(release), Notes()
-    qrels = _read_qrels_jg(source, rules, notes)
-    for topic in qrels.duplicated:
-        raise _duplicate_in_group(source, rules, topic)
-    notes.warn()
-    return {_decode(topic): {_decode(group): {_decode(docno): grade for docno, grade in judgments.items()}
-                             for group, judgments in groups.items()}
-            for topic, groups in qrels.topics.items()}
-
-
-def read_prefs(source: Any, *, release: str = "10.0") -> Dict[str, Preferences]:
-    """Read preferences, lines of `topic group subgroup docno level`.
-
-    The result is {topic: {group: {subgroup: [(docno, level), ...]}}}.  Within a
-    subgroup, a document is preferred to every one of a lower level;
-    `PreferenceGroup` explains the rest.  `source` as for `read_qrels`.
-
-    >>> read_prefs(["301 ann s1 FT911-1 2", "301 ann s1 FT911-2 0.5"])
-    {'301': {'ann': {'s1': [('FT911-1', 2.0), ('FT911-2', 0.5)]}}}
-    """
-    source, rules, notes = Source.of(source, "prefs"), _release(release), Notes()
-    prefs = _read_prefs(source, rules, notes)
-    for topic in prefs.duplicated:
-        raise _conflicting_levels(source, rules, topic)
-    notes.warn()
-    return {_decode(topic): {
-        _decode(group): {_decode(subgroup): [(_decode(docno), level) for docno, level in members]
-                         for subgroup, members in subgroups.items()}
-        for group, subgroups in groups.items()} for topic, groups in prefs.topics.items()}
-
-
-def _items(topics: Any, argument: str, keys: str = "topics") -> Iterable[Tuple[str, Any]]:
-    if not isinstance(topics, Mapping):
-        raise TypeError("expected a dict of dicts as %s, found %s" % (argument, type(topics).__name__))
-    if not _are_strings(topics):
-        raise TypeError("expected strings as %s, found %r" % (keys, next(
-            topic for topic in topics if not isinstance(topic, str))))
-    return topics.items()
-
-
-def _are_strings(names: Iterable[Any]) -> bool:
-    try:
-        "".join(names)  # looks at each of them faster than a loop could
-    except TypeError:
-        return False
-    return True
-
-
-def _check_grade(value: Any) -> None:
-    """Raise TypeError or OverflowError for a grade that is not an integer of 64 bits."""
-    array("q", [operator.index(value)])
-
-
-def _check_score(value: Any) -> None:
-    """Raise TypeError or ValueError for a score by which nothing can be ranked."""
-    if math.isnan(array("d", [value])[0]):  # array wants a number, where float() would read a text
-        raise ValueError
-
-
-def _problem(topic: Any, documents: Any, content: str, expected: str,
-             check: Callable[[Any], Any]) -> Exception:
-    """The error for the first of a topic's documents that cannot be used.
-
-    A value of a wrong type is a TypeError, a number that is of no use a TrecEvalError.
-    """
-    if not isinstance(topic, str):
-        return TypeError("expected strings as topics, found %r" % (topic,))
-    place = "topic %s" % _quoted(topic) if topic else "the topic"
-    if not isinstance(documents, Mapping):
-        return TypeError("%s: expected a dict {docno: %s}, found %s"
-                         % (place, content, type(documents).__name__))
-    for docno, value in documents.items():
-        if not isinstance(docno, str):
-            return TypeError("%s: expected strings as docnos, found %r" % (place, docno))
-        message = ("%s, document %s: expected %s as %s, found %r"
-                   % (place, _quoted(docno), expected, content, value))
-        try:
-            check(value)
-        except TypeError:
-            return TypeError(message)
-        except (OverflowError, ValueError):
-            return TrecEvalError(message)
-    raise AssertionError("nothing wrong with topic %r" % topic)
-
-
-def _checked_grades(topic: Any, judgments: Any) -> Mapping[str, int]:
-    """A topic's judgments as integers by docno, if they can be taken for that."""
-    try:
-        if not (_are_strings([topic]) and isinstance(judgments, Mapping) and _are_strings(judgments)):
-            raise TypeError
-        if not {int}.issuperset(map(type, judgments.values())):
-            judgments = {docno: int(operator.index(grade)) for docno, grade in judgments.items()}
-        array("q", judgments.values())  # refuses what has more bits
-    except (TypeError, OverflowError):
-        raise _problem(topic, judgments, "grade", "an integer of 64 bits", _check_grade) from None
-    return cast(Mapping[str, int], judgments)
-
-
-def _checked_members(topic: str, group: str, judgments: Any, rel_format: str) -> Any:
-    """What one judgment group says of a topic: grades by docno, or the subgroups of preferences."""
-    if rel_format != "prefs":
-        return _checked_grades(topic, judgments)
-    place = "group %s" % _quoted(group) if not topic else "topic %s, group %s" % (_quoted(topic), _quoted(group))
-    checked = {}
-    for subgroup, pairs in _items(judgments, "subgroups of " + place, "subgroups"):
-        try:
-            members = [(docno, level) for docno, level in pairs]
-            if not _are_strings([docno for docno, _ in members]):
-                raise TypeError
-            levels = array("d", [level for _, level in members])
-        except (TypeError, ValueError, OverflowError):
-            raise TypeError("%s, subgroup %s: expected pairs (docno, level), found %.80r"
-                            % (place, _quoted(subgroup), pairs)) from None
-        if any(map(math.isnan, levels)):
-            raise TrecEvalError("%s, subgroup %s: expected numbers as levels, found NaN" % (place, _quoted(subgroup)))
-        checked[subgroup] = [(docno, level) for (docno, _), level in zip(members, levels)]
-    return checked
-
-
-def _checked_scores(topic: Any, ranking: Any) -> Mapping[str, float]:
-    """A topic's ranking as floats by docno, if it can be taken for that."""
-    try:
-        if not (_are_strings([topic]) and isinstance(ranking, Mapping) and _are_strings(ranking)):
-            raise TypeError
-        if not {float}.issuperset(map(type, ranking.values())):
-            ranking = dict(zip(ranking, array("d", ranking.values())))
-        # The sum, faster than a look at each score, mostly rules NaN out.
-        if math.isnan(sum(ranking.values())) and any(map(math.isnan, ranking.values())):
-            raise ValueError
-    except (TypeError, OverflowError, ValueError):
-        raise _problem(topic, ranking, "score", "a number", _check_score) from None
-    return cast(Mapping[str, float], ranking)
-
-
-def _checked_norms(zscores: Any) -> Optional[Zscores]:
-    """Norms as floats, if there are any and they can be taken for that."""
-    if zscores is None:
-        return None
-    norms: Dict[str, Dict[str, Tuple[float, float]]] = {}
-    for topic, of_topic in _items(zscores, "zscores"):
-        norms[topic] = {}
-        for name, pair in _items(of_topic, "zscores of topic %r" % topic, "measures"):
-            try:
-                if not isinstance(pair, (tuple, list)):
-                    raise TypeError
-                mean, deviation = array("d", pair)
-            except OverflowError:
-                mean = deviation = math.inf
-            except (TypeError, ValueError):
-                raise TypeError("zscores, topic %r, measure %r: expected a pair (mean, deviation), found %r"
-                                % (topic, name, pair)) from None
-            if not (_is_norm(mean) and _is_norm(deviation)):
-                raise TrecEvalError("zscores, topic %r, measure %r: expected %s as mean and as deviation, "
-                                    "found %r" % (topic, name, _NORM, pair))
-            norms[topic][name] = mean, deviation
-    return norms
-
-
-# ---- Ranking: scores and judgments to what a measure may look at ----
-
-
-Function = TypeVar("Function", bound=Callable[..., Any])
-
-
-def _remembered(function: Function) -> Function:
-    """Compute a function of a topic and gains only once for each topic: nine cutoffs need the same sums."""
-    @functools.wraps(function)
-    def remembering(topic: Any, gains: Mapping[int, float]) -> Any:
-        key = function, tuple(gains.items())
-        if key not in topic.remembered:
-            topic.remembered[key] = function(topic, gains)
-        return topic.remembered[key]
-    return cast(Function, remembering)
+Gains = Mapping[int, float]  # {grade: gain}; a grade without an entry is its own gain
 
 
 class JudgedRanking:
     """The ranking of one topic as a measure sees it.
 
-    num_ret            N: documents in the ranking
-    num_rel            R: relevant documents in the judgments, retrieved or not
-    num_nonrel         judged nonrelevant documents in the judgments
-    grades             {rank: grade} of the retrieved documents that are in the
-                       judgments, by ascending rank; ranks count from 1.  A
-                       negative grade means "in the pool, but not judged";
-                       documents at all other ranks are unpooled
-    grade_counts       {grade: documents of that grade in the judgments}, for
-                       grades >= 0
-    relevant_ranks     ranks of the relevant documents (grade >= relevance_level)
-    nonrelevant_ranks  ranks of the judged nonrelevant ones
-    judged_ranks       ranks of both
+    num_ret          N: documents in the ranking
+    num_rel          R: relevant documents in the judgments, retrieved or not
+    num_nonrel       NR: judged nonrelevant documents in the judgments
+    grades           {rank: grade} of the retrieved documents that are in the
+                     judgments, by ascending rank; ranks count from 1.  A
+                     negative grade means "in the pool, but not judged";
+                     documents at all other ranks are unpooled
+    grade_counts     {grade: documents of that grade in the judgments}, for
+                     grades >= 0
+    relevant_ranks   ranks of the relevant documents (grade >= relevance_level)
     relevance_level, collection_size, release: as in Settings
-    remembered         what functions that are `_remembered` have computed of it
 
-    Most documents of a real ranking are not judged.  What a measure needs to
-    know of them is how many they are, so nothing here grows with them.
+    Most documents of a real ranking are not in the judgments.  They are not
+    stored: a measure needs to know only how many they are.
+
+    Properties are computed when a measure first asks for them, and are kept
+    because other measures and other cutoffs ask again.
     """
 
     def __init__(self, grades: Mapping[int, int], num_ret: int, grade_counts: Mapping[int, int],
@@ -1129,40 +180,64 @@ class JudgedRanking:
         self.num_rel = sum([count for grade, count in self.grade_counts.items() if grade >= level])
         self.num_nonrel = sum(self.grade_counts.values()) - self.num_rel
         self.relevant_ranks = [rank for rank, grade in grades.items() if grade >= level]
-        self.nonrelevant_ranks = [rank for rank, grade in grades.items() if 0 <= grade < level]
-        self.judged_ranks = [rank for rank, grade in grades.items() if grade >= 0]
         self.relevance_level = settings.relevance_level
         self.collection_size = settings.collection_size
         self.release = settings.release
-        self.remembered: Dict[Any, Any] = {}
 
     @property
     def hits(self) -> int:
         """The relevant documents retrieved (num_rel_ret)."""
         return len(self.relevant_ranks)
 
-    def relevant_to(self, k: int) -> List[int]:
-        """The ranks up to k that hold relevant documents."""
+    @functools.cached_property
+    def judged_ranks(self) -> list[int]:
+        """The ranks of the judged documents, relevant or not."""
+        return [rank for rank, grade in self.grades.items() if grade >= 0]
+
+    @functools.cached_property
+    def nonrelevant_ranks(self) -> list[int]:
+        """The ranks of the judged nonrelevant documents."""
+        level = self.relevance_level
+        return [rank for rank, grade in self.grades.items() if 0 <= grade < level]
+
+    def relevant_to(self, k: int) -> list[int]:
+        """The ranks up to k that hold relevant documents; hits(k) is their number."""
         return self.relevant_ranks[:bisect_right(self.relevant_ranks, k)]
 
     def nonrelevant_above(self, rank: int) -> int:
-        """The judged nonrelevant documents above a rank."""
+        """The number of judged nonrelevant documents above a rank."""
         return bisect_left(self.nonrelevant_ranks, rank)
 
-    def unjudged_to(self, k: int) -> List[int]:
-        """The ranks up to k that hold unjudged documents."""
-        k = min(k, self.num_ret)
-        return _without(_ranks_to(k), self.judged_ranks[:bisect_right(self.judged_ranks, k)])
+    def at_unjudged(self, items: Sequence[Any]) -> list[Any]:
+        """Of items, one a rank from rank 1 on, those at the ranks of documents that are not judged.
+
+        >>> example_ranking("1--0-").at_unjudged(range(1, 5))  # the ranks up to 4
+        [2, 3]
+        """
+        kept = list(items)
+        judged = self.judged_ranks[:bisect_right(self.judged_ranks, len(kept))]
+        for rank in reversed(judged):  # from the end, so that the places of those before stay the same
+            del kept[rank - 1]
+        return kept
 
     @functools.cached_property
-    def precisions(self) -> List[float]:
-        """P@k at the rank k of each relevant document."""
+    def precisions(self) -> list[float]:
+        """P@k at the rank k of each relevant document.
+
+        >>> example_ranking("1010").precisions  # 1 of 1, 2 of 3
+        [1.0, 0.6666666666666666]
+        """
         return [hits / rank for hits, rank in enumerate(self.relevant_ranks, start=1)]
 
     @functools.cached_property
-    def peaks(self) -> List[int]:
-        """For each relevant document the rank, its own or a later one, at which P@k is largest."""
-        best, peaks = 0.0, []
+    def peaks(self) -> list[int]:
+        """For each relevant document the rank, its own or a later one, at which P@k is largest.
+
+        >>> example_ranking("10011").peaks  # P@k is 1 at rank 1, 2/4 at rank 4, 3/5 at rank 5
+        [1, 5, 5]
+        """
+        best, peak = 0.0, 0
+        peaks = []
         for rank, precision in zip(reversed(self.relevant_ranks), reversed(self.precisions)):
             if precision >= best:
                 best, peak = precision, rank
@@ -1173,107 +248,63 @@ class JudgedRanking:
         """The number of relevant documents that makes up a recall level, as the release rounds it."""
         return self.release.count_at_recall(level * self.num_rel)
 
-    @_remembered
-    def gained(self, gains: "Gains") -> Tuple[List[int], List[float]]:
-        """Ranks and gains of the retrieved documents whose gain is not zero."""
+    def gained(self, gains: Gains) -> tuple[list[int], list[float]]:
+        """Ranks and gains of the retrieved documents whose gain is not 0.
+
+        >>> example_ranking("102").gained({2: 5})  # grade 1 is its own gain, grade 2 gains 5
+        ([1, 3], [1.0, 5.0])
+        """
         gain_of = {grade: float(gains.get(grade, grade)) for grade in self.grade_counts}
         ranks = [rank for rank, grade in self.grades.items() if gain_of.get(grade)]
         return ranks, [gain_of[self.grades[rank]] for rank in ranks]
 
-    @_remembered
-    def ideal_gains(self, gains: "Gains") -> List[float]:
-        """The positive gains of all judged documents, retrieved or not, largest first."""
-        ideal: List[float] = []
-        for gain, count in sorted([(gains.get(grade, grade), count) for grade, count in self.grade_counts.items()],
-                                  reverse=True):
+    def ideal_gains(self, gains: Gains) -> list[float]:
+        """The positive gains of all judged documents, retrieved or not, largest first.
+
+        >>> example_ranking("102", unretrieved="2").ideal_gains({})
+        [2.0, 2.0, 1.0]
+        """
+        gained = [(float(gains.get(grade, grade)), count) for grade, count in self.grade_counts.items()]
+        ideal: list[float] = []
+        for gain, count in sorted(gained, reverse=True):
             if gain > 0:
-                ideal += [float(gain)] * count
+                ideal.extend([gain] * count)
         return ideal
 
+    def dcg_terms(self, gains: Gains) -> tuple[list[int], list[float]]:
+        """What dcg adds up: the ranks k of the documents with a gain, and gain(k) / log2(k + 1) of each.
 
-@functools.lru_cache(maxsize=8)  # as for the persistences: the topics of a run ask for the same few lists
-def _ranks_to(k: int) -> Sequence[int]:
-    return tuple(range(1, k + 1))
+        >>> example_ranking("102").dcg_terms({})  # 1/log2(2) and 2/log2(4)
+        ([1, 3], [1.0, 1.0])
+        """
+        if not gains:
+            return self._own_dcg_terms
+        ranks, gained = self.gained(gains)
+        return ranks, _discounted(ranks, gained)
 
+    def ideal_dcg_terms(self, gains: Gains) -> list[float]:
+        """What ideal_dcg adds up: gain(k) / log2(k + 1) at each rank k of the ideal ranking.
 
-def _without(of_ranks: Iterable[Any], ranks: Sequence[int]) -> List[Any]:
-    """What there is for each rank from 1 on, without some ranks (ascending)."""
-    rest = list(of_ranks)
-    for rank in reversed(ranks):
-        del rest[rank - 1]
-    return rest
+        >>> example_ranking("102").ideal_dcg_terms({})  # 2/log2(2) and 1/log2(3)
+        [2.0, 0.6309297535714575]
+        """
+        return _discounted(itertools.count(1), self.ideal_gains(gains)) if gains else self._own_ideal_dcg_terms
 
+    @functools.cached_property
+    def _own_dcg_terms(self) -> tuple[list[int], list[float]]:
+        """`dcg_terms` with grades as gains; kept because each cutoff of ndcg_cut needs it."""
+        ranks, gained = self.gained({})
+        return ranks, _discounted(ranks, gained)
 
-Gains = Mapping[int, float]  # {grade: gain}; a grade without an entry is its own gain
-
-_UNPOOLED = b"\n"  # the docno of nothing: no file and no judgment can name it
-
-
-def _rank(docnos: Iterable[Any], scores: Mapping[Any, float], release: Release,
-          ties_ascending: bool = False) -> List[Tuple[int, Any]]:
-    """(rank, docno) of those of the docnos that are retrieved, by rank.
-
-    A document's rank is one more than the number of documents that precede it:
-    those of a higher score and, among equal scores, those of a greater docno
-    in byte order (of a smaller one with `ties_ascending`).  So only the scores
-    are sorted, and other docnos are looked at only if they are tied with these.
-    """
-    ordered = sorted(release.keep_scores(scores.values()))
-    retrieved = [docno for docno in docnos if docno in scores]
-    values = list(release.keep_scores([scores[docno] for docno in retrieved]))
-    size = len(ordered)
-    ranks = [size + 1 - bisect_right(ordered, value) for value in values]
-    # In ascending order the last score that is not above a document's own is at size - rank; it is tied if the
-    # one before is the same.
-    tied: Dict[float, List[Any]] = {
-        value: [] for rank, value in zip(ranks, values) if rank < size and ordered[size - rank - 1] == value}
-    if tied:
-        for docno, value in zip(scores, release.keep_scores(scores.values())):
-            if value in tied:
-                tied[value].append(docno)
-        for group in tied.values():
-            group.sort(key=_encode, reverse=not ties_ascending)
-        places = {docno: place for group in tied.values() for place, docno in enumerate(group)}
-        ranks = [rank + places.get(docno, 0) for rank, docno in zip(ranks, retrieved)]
-    return sorted(zip(ranks, retrieved))
+    @functools.cached_property
+    def _own_ideal_dcg_terms(self) -> list[float]:
+        """`ideal_dcg_terms` with grades as gains; kept for the same reason."""
+        return _discounted(itertools.count(1), self.ideal_gains({}))
 
 
-def _place(docnos: Iterable[Any], judgments: Mapping[Any, int], scores: Mapping[Any, float],
-           settings: Settings) -> Tuple[List[Tuple[int, Any]], int]:
-    """(rank, docno) of those of the docnos that are in the ranking, and its length, after -M and -J."""
-    ranked, num_ret = _rank(docnos, scores, settings.release), len(scores)
-    if settings.depth is not None and settings.depth < num_ret:
-        num_ret = settings.depth
-        ranked = [(rank, docno) for rank, docno in ranked if rank <= num_ret]
-    if settings.judged_only:
-        judged = [docno for _, docno in ranked if judgments.get(docno, -1) >= 0]
-        ranked = list(enumerate(judged, start=1))
-        num_ret = len(ranked)
-    return ranked, num_ret
-
-
-def _judged_ranking(judgments: Mapping[Any, int], scores: Mapping[Any, float], settings: Settings) -> JudgedRanking:
-    ranked, num_ret = _place(judgments, judgments, scores, settings)
-    grades = {rank: judgments[docno] for rank, docno in ranked}
-    return JudgedRanking(grades, num_ret, Counter(judgments.values()), settings)
-
-
-def judge(judgments: Mapping[str, int], scores: Mapping[str, float], *, release: str = "10.0",
-          relevance_level: int = 1, judged_only: bool = False, depth: Optional[int] = None,
-          collection_size: int = 0) -> JudgedRanking:
-    """Rank one topic's {docno: score} and join its judgments {docno: grade}.
-
-    Documents are ranked by score, descending; equal scores by docno in
-    descending byte order, whatever the order or ranks of the input.
-
-    >>> topic = judge({"a": 1, "b": 0}, {"a": 2.0, "b": 3.0, "c": 2.0})
-    >>> topic.grades  # b first; then c, which is tied with a and has the greater docno
-    {1: 0, 3: 1}
-    >>> reciprocal_rank(topic)
-    0.3333333333333333
-    """
-    return _judged_ranking(_checked_grades("", judgments), _checked_scores("", scores), _checked_settings(
-        release, relevance_level, judged_only=judged_only, depth=depth, collection_size=collection_size))
+def _discounted(ranks: Iterable[int], gained: Iterable[float]) -> list[float]:
+    """The gain at each rank k, divided by log2(k + 1)."""
+    return [gain / math.log2(rank + 1) for rank, gain in zip(ranks, gained)]
 
 
 def example_ranking(ranks: str, unretrieved: str = "", **settings: Any) -> JudgedRanking:
@@ -1286,344 +317,20 @@ def example_ranking(ranks: str, unretrieved: str = "", **settings: Any) -> Judge
     >>> topic.num_ret, topic.num_rel, topic.relevant_ranks
     (4, 3, [1, 4])
     """
-    grades = {rank: -1 if character == "." else int(character)
-              for rank, character in enumerate(ranks, start=1) if character != "-"}
+    grades = {}
+    for rank, character in enumerate(ranks, start=1):
+        if character != "-":
+            grades[rank] = -1 if character == "." else int(character)
     counts = Counter(grades.values()) + Counter(map(int, unretrieved))
     return JudgedRanking(grades, len(ranks), counts, Settings(**settings))
 
 
-# ---- Ranking, by the judgments of several people and by preferences ----
-
-
-GroupRankings = Mapping[str, JudgedRanking]  # one ranking as each judgment group sees it, by the group's name
-
-
-def _group_rankings(groups: Mapping[Any, Mapping[Any, int]], scores: Mapping[Any, float],
-                    settings: Settings) -> GroupRankings:
-    return {_decode(group): _judged_ranking(groups[group], scores, settings)
-            for group in sorted(groups, key=_encode)}
-
-
-def _group_views(groups: Mapping[Any, Mapping[Any, int]],
-                 rankings: GroupRankings) -> List[Tuple[str, JudgedRanking, Mapping[Any, float]]]:
-    return [("group " + name, ranking, groups[group])
-            for group, (name, ranking) in zip(sorted(groups, key=_encode), rankings.items())]
-
-
-# A set of documents is an integer from here on: bit p stands for the document at position p.
-
-
-def _size(documents: int) -> int:
-    """The number of documents in a set."""
-    return bin(documents).count("1")  # int.bit_count came with Python 3.10
-
-
-def _first(count: int, documents: int) -> int:
-    """The first documents of a set, as many as there are up to a count."""
-    others = documents
-    for _ in range(count):
-        others &= others - 1  # clears the lowest bit
-    return documents ^ others
-
-
-def _among(documents: int, rows: Sequence[int]) -> List[int]:
-    """Of preferences, those between documents of a set."""
-    return [row & documents if documents >> position & 1 else 0 for position, row in enumerate(rows)]
-
-
-def _number_of(rows: Iterable[int]) -> int:
-    """The number of preferences."""
-    return sum(map(_size, rows))
-
-
-class PreferenceCounts(NamedTuple):
-    """Preferences, counted by how many of their two documents are retrieved.
-
-    ful_ret, poss_ret  both are: the preferences fulfilled, and all of them
-    ful_imp, poss_imp  one is (implied preferences): those fulfilled, and all
-    absent             none is; such a preference is never fulfilled
-    """
-
-    ful_ret: int
-    ful_imp: int
-    poss_ret: int
-    poss_imp: int
-    absent: int
-
-    @property
-    def fulfilled(self) -> int:
-        return self.ful_ret + self.ful_imp
-
-    @property
-    def possible(self) -> int:
-        return self.poss_ret + self.poss_imp + self.absent
-
-
-class PreferenceGroup:
-    """What one judgment group prefers, on one topic, and how a ranking follows it.
-
-    A judgment group is one opinion, such as that of one judge.  It is stated as
-    levels, within subgroups.  In a subgroup a document is preferred to every
-    one of a lower level; levels of different subgroups are not compared.  So a
-    judge who sees ten documents a page makes one subgroup a page.
-
-    Preferences are transitive: if a is preferred to b in one subgroup, and b to
-    c in another, then the group prefers a to c, although no line says so.
-    (Within a single subgroup that goes without saying.)  It would be a
-    contradiction if two documents came to be preferred to each other.
-    Different groups, however, may contradict each other.
-
-    A ranking fulfils the preference of a to b if it retrieves a, and b later or
-    not at all.  In the latter case the preference is called implied: nobody
-    ranked b, but who finds a and not b is taken to prefer a.
-
-    num_ret      the number of retrieved documents
-    rows         rows[a] is the set of documents to which the group prefers the
-                 document at position a.  The retrieved documents come first, by
-                 rank, then all others that some group of the topic names, by
-                 ascending docno; positions count from 0
-    classes      with one subgroup: the sets of documents of equal level, that
-                 of the highest level first; empty with several subgroups
-    relevant     the set of the group's documents with a level above 0
-    nonrelevant  the set of those with level 0, or a negative one
-
-    >>> group = example_preferences("cab", "a2 b1 | b2 c1").groups["g1"]  # c is at position 0, a at 1, b at 2
-    >>> [bin(row) for row in group.rows]  # c is preferred to none, a to b and by transitivity to c, b to c
-    ['0b0', '0b101', '0b1']
-    """
-
-    def __init__(self, num_ret: int, rows: Sequence[int], classes: Sequence[int],
-                 relevant: int, nonrelevant: int):
-        self.num_ret = num_ret
-        self.rows = rows
-        self.classes = classes
-        self.relevant = relevant
-        self.nonrelevant = nonrelevant
-        self.documents = (1 << len(rows)) - 1
-        self.retrieved = (1 << num_ret) - 1
-
-    def fulfilled(self, rows: Sequence[int]) -> int:
-        """The number of preferences that the ranking fulfils."""
-        return _number_of([row >> position + 1 for position, row in enumerate(rows[:self.num_ret])])
-
-    @functools.cached_property
-    def counts(self) -> PreferenceCounts:
-        """The preferences of the group, counted.
-
-        >>> example_preferences("ba", "a3 b2 c1 d0").groups["g1"].counts  # a > b; a, b > c, d; c > d
-        PreferenceCounts(ful_ret=0, ful_imp=4, poss_ret=1, poss_imp=4, absent=1)
-        """
-        both = _among(self.retrieved, self.rows)
-        none = _among(self.documents ^ self.retrieved, self.rows)
-        ful_ret, poss_ret, absent = self.fulfilled(both), _number_of(both), _number_of(none)
-        return PreferenceCounts(ful_ret, self.fulfilled(self.rows) - ful_ret,
-                                poss_ret, _number_of(self.rows) - poss_ret - absent, absent)
-
-    def balanced(self, documents: int) -> Tuple[int, int]:
-        """Fulfilled and all preferences among documents, with as many nonrelevant ones as relevant ones.
-
-        `balanced_group_preference` says what that means, and what is odd about it.
-        """
-        rows = _among(documents, self.rows)
-        relevant, nonrelevant = self.relevant & documents, self.nonrelevant & documents
-        surplus = _size(relevant) - _size(nonrelevant)
-        if surplus >= 0:
-            return (self.fulfilled(rows) + surplus * _size(self.relevant & self.retrieved),
-                    _number_of(rows) + surplus * _size(self.relevant))
-        if self.classes:
-            last = self.classes[-1] & documents
-            kept = _first(_size(relevant), last)
-            rows = [row & ~last | kept if (relevant | nonrelevant) >> position & 1 else 0
-                    for position, row in enumerate(rows)]
-        else:
-            rows = _among(relevant | _first(_size(self.relevant), nonrelevant), rows)
-        return self.fulfilled(rows), _number_of(rows)
-
-
-Pairs = List[Tuple[str, float]]  # "a before b", and what fraction of the preferences on the two this fulfils
-
-
-class PreferenceRanking:
-    """The ranking of one topic as a measure on preferences sees it.
-
-    docnos   all documents that the topic's judgment groups name, by position:
-             the retrieved ones by rank, then the others by ascending docno
-    num_ret  the number of those retrieved
-    groups   {name: PreferenceGroup} in byte order of the names
-
-    >>> topic = example_preferences("bxa", "a2 b1 c0", "b1 a0")  # no group names x
-    >>> topic.docnos, topic.num_ret, list(topic.groups)
-    (['b', 'a', 'c'], 2, ['g1', 'g2'])
-    """
-
-    def __init__(self, docnos: Sequence[str], num_ret: int, groups: Mapping[str, PreferenceGroup]):
-        self.docnos = docnos
-        self.num_ret = num_ret
-        self.groups = groups
-
-    @functools.cached_property
-    def counts(self) -> PreferenceCounts:
-        """The preferences of all groups, counted."""
-        return PreferenceCounts(*map(sum, zip((0,) * 5, *[group.counts for group in self.groups.values()])))
-
-    @functools.cached_property
-    def pairs(self) -> Tuple[Pairs, Pairs, Pairs]:
-        """The pairs of documents on which groups have preferences: with both retrieved, with one, with none.
-
-        Each comes with the fraction of these groups that prefers the document
-        at the smaller position; with 0 if neither is retrieved.
-
-        >>> example_preferences("ba", "a2 b1 c0", "b1 a0", "b1 a0").pairs
-        ([('b before a', 0.6666666666666666)], [('b before c', 1.0), ('a before c', 1.0)], [])
-        """
-        both: Pairs = []
-        one: Pairs = []
-        none: Pairs = []
-        size = len(self.docnos)
-        # In binary digits, lowest first, a row is how its group votes on each of the documents.
-        votes = [zip(*[format(group.rows[i], "0%db" % size)[::-1] for group in self.groups.values()])
-                 for i in range(size)]
-        preferring = [[vote.count("1") for vote in row] for row in votes]  # [i][j]: groups that prefer i to j
-        for i, (wins, losses) in enumerate(zip(preferring, zip(*preferring))):
-            for j in range(i + 1, size):
-                if wins[j] or losses[j]:
-                    label = self.docnos[i] + " before " + self.docnos[j]
-                    if i < self.num_ret:
-                        pairs = both if j < self.num_ret else one
-                        pairs.append((label, wins[j] / (wins[j] + losses[j])))
-                    else:
-                        none.append((label, 0.0))
-        return both, one, none
-
-
-def _closed(rows: List[int]) -> List[int]:
-    """The transitive closure of preferences: Warshall's algorithm, whole rows at a time."""
-    for position in range(len(rows)):
-        document, beyond = 1 << position, rows[position]
-        if beyond:
-            rows = [row | beyond if row & document else row for row in rows]
-    return rows
-
-
-def _preference_group(subgroups: Mapping[Any, Sequence[Tuple[Any, float]]], positions: Mapping[Any, int],
-                      num_ret: int, release: Release) -> PreferenceGroup:
-    rows = [0] * len(positions)
-    relevant = nonrelevant = 0
-    classes: List[int] = []
-    for members in subgroups.values():
-        levels = release.keep_scores([level for _, level in members])
-        by_level = dict.fromkeys(sorted(levels), 0)
-        for (docno, _), level in zip(members, levels):
-            by_level[level] |= 1 << positions[docno]
-        below = dict(zip(by_level, itertools.accumulate(by_level.values(), operator.or_, initial=0)))
-        for (docno, _), level in zip(members, levels):
-            document = 1 << positions[docno]
-            rows[positions[docno]] |= below[level] & ~document  # it may have two levels here
-            if level > 0:
-                relevant |= document
-            else:
-                nonrelevant |= document
-        classes = list(by_level.values())[::-1]
-    if len(subgroups) > 1:
-        rows, classes = _closed(rows), []
-    return PreferenceGroup(num_ret, rows, classes, relevant, nonrelevant)
-
-
-def _contradiction(rows: Sequence[int], docnos: Sequence[Any]) -> Optional[Tuple[Any, Any]]:
-    """The first two documents, by docno, that closed preferences prefer to each other, if there are any."""
-    in_cycle = [position for position, row in enumerate(rows) if row >> position & 1]
-    if not in_cycle:
-        return None
-    a = min(in_cycle, key=lambda position: _encode(docnos[position]))
-    b = min([b for b in in_cycle if b != a and rows[a] >> b & rows[b] >> a & 1],
-            key=lambda position: _encode(docnos[position]))
-    return docnos[a], docnos[b]
-
-
-def _place_for_preferences(docnos: Iterable[Any], preferences: Any, scores: Mapping[Any, float],
-                           settings: Settings) -> Tuple[List[Tuple[int, Any]], int]:
-    """As `_place`: with preferences, ties are the other way round and -J does nothing."""
-    num_ret = len(scores) if settings.depth is None else min(settings.depth, len(scores))
-    ranked = _rank(docnos, scores, settings.release, ties_ascending=True)
-    return [(rank, docno) for rank, docno in ranked if rank <= num_ret], num_ret
-
-
-def _preference_views(preferences: Any,
-                      ranking: PreferenceRanking) -> List[Tuple[str, PreferenceRanking, Mapping[Any, float]]]:
-    return [("", ranking, {})]
-
-
-def _preference_ranking(groups: Preferences, scores: Mapping[Any, float],
-                        settings: Settings) -> PreferenceRanking:
-    named: Set[Any] = set()
-    for group in sorted(groups, key=_encode):
-        members = [member for subgroup in groups[group].values() for member in subgroup]
-        several = len(groups[group]) > 1
-        conflict = _conflict(members, several, settings.release)
-        if conflict:
-            raise TrecEvalError("group %s: %s" % (_quoted(group), _expected_levels(*conflict, several)))
-        named.update(docno for docno, _ in members)
-    docnos = [docno for _, docno in _place_for_preferences(named, groups, scores, settings)[0]]
-    num_ret = len(docnos)
-    docnos += sorted(named.difference(docnos), key=_encode)
-    positions = {docno: position for position, docno in enumerate(docnos)}
-    by_name = {}
-    for group in sorted(groups, key=_encode):
-        preferences = _preference_group(groups[group], positions, num_ret, settings.release)
-        contradiction = _contradiction(preferences.rows, docnos)
-        if contradiction:
-            a, b = map(_quoted, contradiction)
-            raise TrecEvalError("group %s: expected preferences that do not contradict each other, found "
-                                "%s preferred to %s, and %s to %s" % (_quoted(group), a, b, b, a))
-        by_name[_decode(group)] = preferences
-    return PreferenceRanking([_decode(docno) for docno in docnos], num_ret, by_name)
-
-
-def _graded_preference_ranking(groups: Mapping[Any, Mapping[Any, int]], scores: Mapping[Any, float],
-                               settings: Settings) -> PreferenceRanking:
-    """Take the grades of each judgment group for the levels of its one subgroup."""
-    return _preference_ranking({group: {"": list(grades.items())} for group, grades in groups.items()},
-                               scores, settings)
-
-
-def judge_prefs(preferences: Preferences, scores: Mapping[str, float], *, release: str = "10.0",
-                depth: Optional[int] = None) -> PreferenceRanking:
-    """Rank one topic's {docno: score} and join its preferences {group: {subgroup: [(docno, level), ...]}}.
-
-    Documents are ranked by score, descending; equal scores by docno in
-    ascending byte order, the reverse of what `judge` does.
-
-    >>> topic = judge_prefs({"ann": {"page 1": [("a", 2), ("b", 1)]}}, {"b": 3.0, "a": 3.0})
-    >>> topic.docnos
-    ['a', 'b']
-    >>> fulfilled_preferences(topic)
-    1.0
-    """
-    groups = {group: _checked_members("", group, members, "prefs")
-              for group, members in _items(preferences, "preferences", "groups")}
-    return _preference_ranking(groups, _checked_scores("", scores), _checked_settings(release, depth=depth))
-
-
-def example_preferences(ranking: str, *groups: str) -> PreferenceRanking:
-    """The PreferenceRanking of a small example: a character for each retrieved document, and the groups.
-
-    "a2 b1 | b1 c0" is a group of two subgroups, each with two documents and
-    their levels.  The groups are named g1, g2 and so on.
-
-    >>> topic = example_preferences("ca", "a2 b1 | b1 c0")
-    >>> topic.docnos, topic.num_ret
-    (['c', 'a', 'b'], 2)
-    """
-    preferences = {"g%d" % number: {subgroup: [(member[0], float(member[1:])) for member in subgroup.split()]
-                                    for subgroup in group.split("|")}
-                   for number, group in enumerate(groups, start=1)}
-    return judge_prefs(preferences, {docno: -float(rank) for rank, docno in enumerate(ranking)})
-
-
-# ---- Measures: how one is declared, and how its values combine ----
-
-
-_NEW_FLOAT: Callable[..., "Value"] = float.__new__  # behind Value(...), which itself takes twice as long
+# ---- What a measure returns ----
+# A Value: a float that remembers what was added up.  One rule holds for every
+# measure: **a Value divided by 0 is 0.**  So a topic without relevant documents
+# has recall 0, and an empty ranking has precision 0.
+
+__all__ += ["Value", "add_up", "count", "share"]
 
 
 class Value(float):
@@ -1636,7 +343,7 @@ class Value(float):
                   expression with {} for its numbers, and those numbers, which
                   may themselves be Values
 
-    Dividing a Value by 0 gives 0, as in trec_eval; float(value) divides as floats do.
+    Dividing a Value by 0 gives 0.
 
     >>> value = average_precision(example_ranking("1010010010", unretrieved="1"))
     >>> value
@@ -1645,300 +352,153 @@ class Value(float):
     [(1, 1.0), (3, 0.6666666666666666), (6, 0.5), (9, 0.4444444444444444)]
     >>> value.working
     ('{} / {}', 2.6111111111111107, 5)
+    >>> Value(3.0) / 0
+    0.0
     """
 
-    __slots__ = ("ranks", "terms", "working")
-    ranks: Sequence[Union[int, str]]
-    terms: Sequence[float]
-    working: Tuple[Any, ...]
+    ranks: Sequence[Union[int, str]] = ()
+    terms: Sequence[float] = ()
+    working: tuple[Any, ...] = ()
 
-    def __new__(cls, value: float, ranks: Sequence[Union[int, str]] = (), terms: Sequence[float] = (),
-                working: Tuple[Any, ...] = ()) -> "Value":
-        self = _NEW_FLOAT(cls, value)
-        self.ranks = ranks
-        self.terms = terms
-        self.working = working
-        return self
+    def __truediv__(self, divisor: float) -> Value:
+        """The quotient, or 0 if the divisor is 0."""
+        quotient = Value(float(self) / divisor if divisor else 0.0)
+        quotient.ranks = self.ranks
+        quotient.terms = self.terms
+        quotient.working = "{} / {}", self, divisor
+        return quotient
 
-    def __truediv__(self, divisor: float) -> "Value":
-        """Divide, with trec_eval's rule that a measure without anything to divide by is 0."""
-        value = _NEW_FLOAT(Value, float(self) / divisor if divisor else 0.0)
-        value.ranks = self.ranks
-        value.terms = self.terms
-        value.working = "{} / {}", self, divisor
-        return value
-
-    def then(self, value: float, expression: str, *numbers: float) -> "Value":
+    def then(self, value: float, expression: str, *numbers: float) -> Value:
         """The same terms with another value, worked out by an expression of the numbers."""
-        return Value(value, self.ranks, self.terms, (expression, *numbers))
+        result = Value(value)
+        result.ranks = self.ranks
+        result.terms = self.terms
+        result.working = (expression, *numbers)
+        return result
 
 
 def add_up(ranks: Sequence[Union[int, str]], terms: Sequence[float]) -> Value:
-    """The sum of the terms, from left to right as trec_eval adds.
+    """The sum of the terms, from left to right.
 
-    Python's sum() compensates rounding errors from 3.12 on and would differ in
-    the last digits.
+    Python's sum() compensates rounding errors from 3.12 on.  trec_eval does not,
+    so that sum() would differ from it in the last digits.
+
+    >>> add_up([1, 3], [1.0, 0.5])
+    1.5
     """
-    value = _NEW_FLOAT(Value, deque(itertools.accumulate(terms, initial=0.0), 1)[0])
+    total = 0.0
+    for term in terms:
+        total += term
+    value = Value(total)
     value.ranks = ranks
     value.terms = terms
-    value.working = ()
     return value
 
 
 def count(ranks: Sequence[int]) -> Value:
-    """The number of the ranks, each of which contributes one."""
-    return Value(len(ranks), ranks, (1.0,) * len(ranks))
+    """The number of the ranks, each of which contributes one.
+
+    >>> count([1, 3])
+    2.0
+    """
+    value = Value(len(ranks))
+    value.ranks = ranks
+    value.terms = (1.0,) * len(ranks)
+    return value
 
 
 def share(ranks: Sequence[int], divisor: float) -> Value:
-    """The number of the ranks, each of which contributes one, divided: count(ranks) / divisor, 0 if that is 0.
+    """The number of the ranks, divided: count(ranks) / divisor, and 0 if the divisor is 0.
 
-    Most values that trec_eval prints are of this kind, and this is faster.
+    >>> share([1, 3], 5), share([], 0)
+    (0.4, 0.0)
     """
-    value = _NEW_FLOAT(Value, len(ranks) / divisor if divisor else 0.0)
+    value = Value(len(ranks) / divisor if divisor else 0.0)
     value.ranks = ranks
     value.terms = (1.0,) * len(ranks)
     value.working = "{} / {}", len(ranks), divisor
     return value
 
 
-Arguments = Tuple[Any, ...]
-Variants = List[Tuple[str, Arguments]]  # suffix of the printed name, arguments of the function
+# ---- How a measure is declared ----
+# `@measure(...)` above a function registers it in MEASURES.  It says under which
+# name, which parameters may follow the name, and how topics are summarised.
+# All of this is data; the rooms that read and compute it come later.
+
+__all__ += ["MEASURES", "Measure", "Parameters", "cutoffs", "levels", "measure"]
 
 
 class Parameters(NamedTuple):
-    """What may follow a measure's name after a dot, and what it means.
+    """What may follow a measure's name after a dot, and the values if nothing follows.
 
-    syntax    for help and error messages
-    defaults  the variants if no parameters are given
-    read      gives the variants that a text asks for, and appends to a list
-              what it ignores of it; raises ValueError
-    sort      whether the variants are printed by ascending argument
+    kind is "none", "cutoffs", "levels" (a value for each), "all levels" (one value
+    over all), "length", "weight", "coefficients", "gains", "persistence" or
+    "persistence and gains".
     """
 
-    syntax: str
-    defaults: Variants
-    read: Callable[[str, List[str]], Variants]
-    sort: bool = False
-
-
-def no_parameters() -> Parameters:
-    """One value, whatever is given."""
-    def variants(text: str, ignored: List[str]) -> Variants:
-        ignored.append(text)
-        return [("", ())]
-    return Parameters("none", [("", ())], variants)
-
-
-def _cutoff(text: str) -> int:
-    cutoff, _ = _integer(_encode(text))
-    if cutoff <= 0:
-        raise ValueError
-    return cutoff
-
-
-def _number(text: str) -> float:
-    """A decimal parameter.  Its size is bounded so that no measure can overflow to infinity or NaN."""
-    number, plain = _decimal(_encode(text))
-    if not (plain or re.match(r"[+-]?\.?[0-9]", text)) or not abs(number) <= 1e100:
-        raise ValueError
-    return number
-
-
-def _level(text: str) -> float:
-    level = _number(text)
-    if level < 0:
-        raise ValueError
-    return level
-
-
-def _distinct(read: Callable[[str], Any], text: str) -> List[Any]:
-    """A comma-separated list of distinct values, sorted."""
-    values = sorted(map(read, text.split(",")))
-    if len(set(values)) != len(values):
-        raise ValueError
-    return values
+    kind: str = "none"
+    defaults: tuple[Any, ...] = ()
 
 
 def cutoffs(*defaults: int) -> Parameters:
     """One value a cutoff, named `name_k`."""
-    def variants(values: Iterable[int]) -> Variants:
-        return [("_%d" % k, (k,)) for k in values]
-    return Parameters("cutoffs: distinct integers above 0, such as 5,10", variants(defaults),
-                      lambda text, ignored: variants(_distinct(_cutoff, text)), sort=True)
+    return Parameters("cutoffs", defaults)
 
 
 def levels(*defaults: float) -> Parameters:
     """One value a level, named `name_0.10`."""
-    def variants(values: Iterable[float]) -> Variants:
-        return [("_%.2f" % level, (level,)) for level in values]
-    return Parameters("levels: distinct decimals from 0, such as 0.1,0.25", variants(defaults),
-                      lambda text, ignored: variants(_distinct(_level, text)), sort=True)
-
-
-def all_levels(*defaults: float) -> Parameters:
-    """One value over all levels, named by the text of the levels."""
-    return Parameters("levels: distinct decimals from 0, such as 0.1,0.25", [("", (defaults,))],
-                      lambda text, ignored: [("_" + text, (tuple(_distinct(_level, text)),))])
-
-
-def coefficients(*defaults: float, exactly: bool = False, read: Callable[[str], float] = _number) -> Parameters:
-    """As many coefficients as there are defaults; unless `exactly` so many, surplus ones are ignored."""
-    def variants(text: str, ignored: List[str]) -> Variants:
-        values = text.split(",")
-        if len(values) < len(defaults) or exactly and len(values) > len(defaults):
-            raise ValueError
-        ignored += values[len(defaults):]
-        return [("_" + text, tuple(map(read, values[:len(defaults)])))]
-    kinds: Dict[Callable[[str], float], str] = {
-        _number: "a decimal", _level: "a decimal from 0", _cutoff: "an integer above 0"}
-    syntax = "%s, such as %s" % (", ".join([kinds[read]] * len(defaults)), ",".join("%g" % x for x in defaults))
-    return Parameters(syntax, [("", defaults)], variants)
-
-
-def _gains(text: str, named: Mapping[str, float], ignored: List[str]) -> Tuple[Dict[str, float], Gains]:
-    """Read `x=y,...` into the named parameters and the gains by grade; any other x is ignored."""
-    values = dict(named)
-    by_grade: Dict[int, float] = {}
-    seen = set()
-    for assignment in text.split(","):
-        x, equals, y = assignment.partition("=")
-        if not equals or x in seen:
-            raise ValueError
-        seen.add(x)
-        number = _number(y)
-        if x in values:
-            values[x] = number
-        elif _INTEGER.fullmatch(_encode(x)):
-            by_grade[_integer(_encode(x))[0]] = number
-        else:
-            ignored.append(assignment)
-    return values, by_grade
-
-
-def gains() -> Parameters:
-    """Gains by grade, `grade=gain,…`."""
-    return Parameters("gains: grade=gain, such as 1=0.5,2=3", [("", ({},))],
-                      lambda text, ignored: [("_" + text, (_gains(text, {}, ignored)[1],))])
-
-
-def persistence(p: float, with_gains: bool) -> Parameters:
-    """The persistence of rank-biased precision, `p=0.8`, and gains by grade where the measure has them."""
-    def variants(text: str, ignored: List[str]) -> Variants:
-        named, by_grade = _gains(text, {"p": p}, ignored)
-        if not 0 <= named["p"] <= 1:
-            raise ValueError
-        if not with_gains:
-            ignored += ["%d=%g" % gain for gain in by_grade.items()]
-        return [("_" + text, (named["p"], by_grade) if with_gains else (named["p"],))]
-    return Parameters("persistence from 0 to 1%s, such as p=0.8%s" % (
-        (" and gains", ",1=0.5,2=1") if with_gains else ("", "")), [("", (p, {}) if with_gains else (p,))], variants)
-
-
-class Averaging(NamedTuple):
-    """What a summary may need besides the values of the evaluated topics.
-
-    topics       the number of topics to average over (num_q)
-    missing      how many of them were not evaluated although they count
-    run_tag      the run's tag
-    num_rel      with -c, the documents of grade > 0 in the whole qrels
-    """
-
-    topics: int
-    missing: int = 0
-    run_tag: str = ""
-    num_rel: Optional[int] = None
-
-
-Summary = Callable[[Sequence[float], Averaging], Union[float, str]]
-
-GEOMETRIC_FLOOR = 0.00001  # a topic's value counts as at least this in a geometric mean
-
-
-def total(values: Sequence[float], over: Averaging) -> Value:
-    """The sum over the topics, in topic order."""
-    return add_up((), values)
-
-
-def mean(values: Sequence[float], over: Averaging) -> Value:
-    """The arithmetic mean over the topics."""
-    return add_up((), values) / over.topics
-
-
-def geometric_mean(values: Sequence[float], over: Averaging) -> Value:
-    """The geometric mean over the topics, given their logarithms; a missing topic counts as the floor."""
-    logarithms = add_up((), values)
-    logarithm = (logarithms + over.missing * math.log(GEOMETRIC_FLOOR)) / over.topics
-    return logarithms.then(math.exp(min(logarithm, 709.0)),  # only Z-scores can reach the end of the doubles
-                           "exp(({} + {} * log({})) / {})", logarithms, over.missing, GEOMETRIC_FLOOR, over.topics)
-
-
-def total_relevant(values: Sequence[float], over: Averaging) -> float:
-    """The sum over the topics, or with -c the documents of grade > 0 in the whole qrels."""
-    return total(values, over) if over.num_rel is None else over.num_rel
-
-
-def number_of_topics(values: Sequence[float], over: Averaging) -> float:
-    """The number of topics averaged over."""
-    return over.topics
-
-
-def run_tag(values: Sequence[float], over: Averaging) -> str:
-    """The tag on the run's last line."""
-    return over.run_tag
+    return Parameters("levels", defaults)
 
 
 class Measure(NamedTuple):
-    """A measure as registered: its function, its parameters, and how it is summarised and printed."""
+    """A measure as it is registered.
+
+    name          what is asked for and printed
+    function      of what the measure sees, and of the arguments
+    parameters    what may follow the name
+    summary       how topics are summarised: "mean", "sum" and so on, as named in
+                  SUMMARIES, or None for a text, which only topics have
+    summary_only  whether no value is printed for a topic
+    is_count      whether values are printed as integers
+    rel_formats   the formats of judgments that it goes with; None is every one
+    """
 
     name: str
     function: Callable[..., Union[float, str]]
     parameters: Parameters
-    summary: Optional[Summary]   # None: per topic only
+    summary: Optional[str]
     summary_only: bool
-    is_count: bool               # printed as an integer
-    rel_formats: Tuple[str, ...]
+    is_count: bool
+    rel_formats: Optional[tuple[str, ...]]
 
     @property
     def is_zscored(self) -> bool:
         """Whether -Z converts the topics' values: not those of runid, num_q and relstring."""
-        return self.summary not in (None, run_tag, number_of_topics)
+        return self.summary not in (None, "run tag", "number of topics")
 
 
-class Column(NamedTuple):
-    """One value to compute for each topic: a measure with its arguments, under its printed name."""
+MEASURES: dict[str, Measure] = {}  # by name, in the order in which they are printed
 
-    name: str
-    measure: Measure
-    arguments: Arguments
-
-    @property
-    def is_zero_if_missing(self) -> bool:
-        """Whether -c sets it to 0 for a topic that the run misses; with parameters the name is another one."""
-        return self.name in ("num_ret", "utility", "relstring", "rbp_resid") or self.name.startswith("unj")
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-MEASURES: Dict[str, Measure] = {}  # by name, in the order in which trec_eval prints them
-
-
-def measure(name: str, parameters: Parameters = no_parameters(), *, summary: Optional[Summary] = mean,
-            summary_only: bool = False, is_count: bool = False,
-            rel_formats: Tuple[str, ...] = ("qrels",)) -> Callable[[Function], Function]:
-    """Register the decorated function as the measure of that name, to be printed after those registered before.
-
-    summary is None for a text, which only topics have; the rest is as in Measure.
-    """
+def measure(name: str, parameters: Parameters = Parameters(), *, summary: Optional[str] = "mean", summary_only: bool = False,
+            is_count: bool = False,
+            rel_formats: Optional[tuple[str, ...]] = ("qrels",)) -> Callable[[Function], Function]:
+    """Register the decorated function as the measure of that name.  The arguments are the fields of Measure."""
     def register(function: Function) -> Function:
         MEASURES[name] = Measure(name, function, parameters, summary, summary_only, is_count, rel_formats)
         return function
     return register
 
 
-# ---- Measures on qrels ----
+# ---- The measures ----
+# One function a measure, in the order in which trec_eval prints them.  P@k is
+# hits(k) / k, where hits(k) is the number of relevant documents among the first
+# k; N is the number of documents retrieved, R that of the relevant ones.
 
 
-@measure("runid", summary=run_tag, summary_only=True, rel_formats=EVERY_FORMAT)
+@measure("runid", summary="run tag", summary_only=True, rel_formats=None)
 def run_identifier(topic: Any) -> float:
     """The tag of the run, printed in the summary; a topic contributes nothing.
 
@@ -1950,7 +510,7 @@ def run_identifier(topic: Any) -> float:
     return 0.0
 
 
-@measure("num_q", summary=number_of_topics, summary_only=True, is_count=True, rel_formats=EVERY_FORMAT)
+@measure("num_q", summary="number of topics", summary_only=True, is_count=True, rel_formats=None)
 def topic_evaluated(topic: Any) -> float:
     """The number of topics averaged over, printed in the summary; each topic is one.
 
@@ -1964,7 +524,7 @@ def topic_evaluated(topic: Any) -> float:
     return 1.0
 
 
-@measure("num_ret", summary=total, is_count=True)
+@measure("num_ret", summary="sum", is_count=True)
 def retrieved(topic: JudgedRanking) -> float:
     """The documents retrieved.
 
@@ -1978,7 +538,7 @@ def retrieved(topic: JudgedRanking) -> float:
     return topic.num_ret
 
 
-@measure("num_rel", summary=total_relevant, is_count=True)
+@measure("num_rel", summary="sum of relevant", is_count=True)
 def relevant(topic: JudgedRanking) -> float:
     """The relevant documents in the qrels, retrieved or not.
 
@@ -1993,7 +553,7 @@ def relevant(topic: JudgedRanking) -> float:
     return topic.num_rel
 
 
-@measure("num_rel_ret", summary=total, is_count=True)
+@measure("num_rel_ret", summary="sum", is_count=True)
 def relevant_retrieved(topic: JudgedRanking) -> float:
     """The relevant documents retrieved.
 
@@ -2030,7 +590,7 @@ def average_precision(topic: JudgedRanking) -> Value:
     return add_up(topic.relevant_ranks, topic.precisions) / topic.num_rel
 
 
-@measure("gm_map", summary=geometric_mean, summary_only=True)
+@measure("gm_map", summary="geometric mean", summary_only=True)
 def log_average_precision(topic: JudgedRanking) -> Value:
     """The logarithm of average precision, of which the summary is the geometric mean.
 
@@ -2050,7 +610,15 @@ def log_average_precision(topic: JudgedRanking) -> Value:
     return _floored_log(average_precision(topic))
 
 
+GEOMETRIC_FLOOR = 0.00001  # a topic's value counts as at least this in a geometric mean
+
+
 def _floored_log(value: Value) -> Value:
+    """The logarithm of a value, or of the floor if that is larger.
+
+    >>> _floored_log(Value(0.0))  # ln 0.00001
+    -11.512925464970229
+    """
     return value.then(math.log(max(value, GEOMETRIC_FLOOR)), "log(max({}, {}))", value, GEOMETRIC_FLOOR)
 
 
@@ -2091,10 +659,13 @@ def binary_preference(topic: JudgedRanking) -> Value:
     Buckley & Voorhees (2004), Retrieval evaluation with incomplete information,
     SIGIR, 25-32.
     """
-    bound = min(topic.num_rel, topic.num_nonrel)
-    preferred = [1 - min(above, topic.num_rel) / bound if above else 1.0
-                 for above in map(topic.nonrelevant_above, topic.relevant_ranks)]
-    return add_up(topic.relevant_ranks, preferred) / topic.num_rel
+    r = topic.num_rel
+    bound = min(r, topic.num_nonrel)
+    terms = []
+    for rank in topic.relevant_ranks:
+        n = topic.nonrelevant_above(rank)
+        terms.append(1 - min(n, r) / bound if n else 1.0)
+    return add_up(topic.relevant_ranks, terms) / r
 
 
 @measure("recip_rank")
@@ -2139,7 +710,11 @@ def interpolated_precision(topic: JudgedRanking, level: float) -> Value:
 
 
 def _best_precision_from(topic: JudgedRanking, m: int) -> Value:
-    """The largest P@k over the ranks k from the m-th relevant document on."""
+    """The largest P@k over the ranks k from the m-th relevant document on; all ranks if m is 0.
+
+    >>> _best_precision_from(example_ranking("10011"), 2)  # 3/5 at rank 5, after 2/4 at rank 4
+    0.6
+    """
     if m > topic.hits or not topic.hits:
         return Value(0.0)
     peak = topic.peaks[max(m, 1) - 1]
@@ -2163,7 +738,7 @@ def precision(topic: JudgedRanking, k: int) -> Value:
     return share(topic.relevant_to(k), k)
 
 
-@measure("relstring", coefficients(10, read=_cutoff), summary=None)
+@measure("relstring", Parameters("length", (10,)), summary=None)
 def relevance_string(topic: JudgedRanking, length: int) -> str:
     """The grades of the first documents, one character a rank.
 
@@ -2179,11 +754,18 @@ def relevance_string(topic: JudgedRanking, length: int) -> str:
 
     Empty if nothing is retrieved.  Source: NIST's trec_eval.
     """
-    characters = []
+    text = ""
     for rank in range(1, min(length, topic.num_ret) + 1):
         grade = topic.grades.get(rank)
-        characters.append("-" if grade is None else "." if grade < 0 else ">" if grade > 9 else str(grade))
-    return "".join(characters)
+        if grade is None:
+            text += "-"
+        elif grade < 0:
+            text += "."
+        elif grade > 9:
+            text += ">"
+        else:
+            text += str(grade)
+    return text
 
 
 @measure("recall", cutoffs(5, 10, 15, 20, 30, 100, 200, 500, 1000))
@@ -2200,9 +782,6 @@ def recall(topic: JudgedRanking, k: int) -> Value:
     Source: Manning, Raghavan & Schuetze (2008), chapter 8.
     """
     return share(topic.relevant_to(k), topic.num_rel)
-
-
-_INFAP_EPSILON = 0.00001
 
 
 @measure("infAP")
@@ -2225,20 +804,20 @@ def inferred_average_precision(topic: JudgedRanking) -> Value:
     Source: Yilmaz & Aslam (2006), Estimating average precision with incomplete
     and imperfect judgments, CIKM, 102-111.
     """
+    e = 0.00001
     pooled_ranks = list(topic.grades)
     terms = []
     for r, k in enumerate(topic.relevant_ranks):
         if k == 1:
             terms.append(1.0)
-            continue
-        n = topic.nonrelevant_above(k)
-        pooled_above = bisect_left(pooled_ranks, k)
-        terms.append(1 / k + (k - 1) / k * (pooled_above / (k - 1))
-                     * ((r + _INFAP_EPSILON) / (r + n + 2 * _INFAP_EPSILON)))
+        else:
+            n = topic.nonrelevant_above(k)
+            pooled_above = bisect_left(pooled_ranks, k)  # r + n + u
+            terms.append(1 / k + (k - 1) / k * (pooled_above / (k - 1)) * ((r + e) / (r + n + 2 * e)))
     return add_up(topic.relevant_ranks, terms) / topic.num_rel
 
 
-@measure("gm_bpref", summary=geometric_mean, summary_only=True)
+@measure("gm_bpref", summary="geometric mean", summary_only=True)
 def log_binary_preference(topic: JudgedRanking) -> Value:
     """The logarithm of bpref, of which the summary is the geometric mean.
 
@@ -2269,7 +848,7 @@ def multiple_r_precision(topic: JudgedRanking, multiple: float) -> Value:
     return precision(topic, _mostly_up(multiple * topic.num_rel))
 
 
-@measure("utility", coefficients(1, -1, 0, 0, exactly=True))
+@measure("utility", Parameters("coefficients", (1, -1, 0, 0)))
 def utility(topic: JudgedRanking, a: float, b: float, c: float, d: float) -> Value:
     """A linear utility of the retrieved set.
 
@@ -2290,11 +869,13 @@ def utility(topic: JudgedRanking, a: float, b: float, c: float, d: float) -> Val
     hits = topic.hits
     terms = (a * hits, b * (topic.num_ret - hits), c * (topic.num_rel - hits),
              d * (topic.collection_size + hits - topic.num_ret - topic.num_rel))
-    return Value(terms[0] + terms[1] + terms[2] + terms[3],
-                 ("relevant, retrieved", "others, retrieved", "relevant, missed", "others, missed"), terms)
+    value = Value(terms[0] + terms[1] + terms[2] + terms[3])  # add_up, which starts from 0, would lose the sign of -0
+    value.ranks = ("relevant, retrieved", "others, retrieved", "relevant, missed", "others, missed")
+    value.terms = terms
+    return value
 
 
-@measure("11pt_avg", all_levels(0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0))
+@measure("11pt_avg", Parameters("all levels", (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)))
 def average_interpolated_precision(topic: JudgedRanking, recall_levels: Sequence[float]) -> Value:
     """The mean of the interpolated precisions at eleven recall levels (or at others).
 
@@ -2308,7 +889,7 @@ def average_interpolated_precision(topic: JudgedRanking, recall_levels: Sequence
     Raghavan & Schuetze (2008), chapter 8.
     """
     downwards = recall_levels[::-1]  # the order in which trec_eval adds
-    return add_up(["recall %.2f" % level for level in downwards],
+    return add_up([f"recall {level:.2f}" for level in downwards],
                   [interpolated_precision(topic, level) for level in downwards]) / len(recall_levels)
 
 
@@ -2330,7 +911,7 @@ def binary_g(topic: JudgedRanking) -> Value:
     return add_up(topic.relevant_ranks, terms) / topic.num_rel
 
 
-@measure("G", gains())
+@measure("G", Parameters("gains"))
 def normalised_g(topic: JudgedRanking, gains: Gains) -> Value:
     """G: gains discounted by how much more an ideal ranking would have gained by then.
 
@@ -2350,32 +931,34 @@ def normalised_g(topic: JudgedRanking, gains: Gains) -> Value:
     """
     ranks, gained = topic.gained(gains)
     ideal = topic.ideal_gains(gains)
-    costs = list(itertools.accumulate([max(gain, 1.0) for gain in ideal], initial=0.0))
-
-    known, cost_there = len(ideal), costs[-1]  # the last rank whose cost is known, and that cost
+    costs = [0.0, *itertools.accumulate([max(gain, 1.0) for gain in ideal])]  # cost(k) at ranks 0 to I
+    last_rank, last_cost = len(ideal), costs[-1]  # where cost(k) was worked out last, beyond the ideal ranking
+    s = 0.0
     terms = []
-    for rank, gain, sum_of_gains in zip(ranks, gained, itertools.accumulate(gained)):
-        if rank > known:
-            known, cost_there = rank, _plus_ones(cost_there, rank - known)
-        cost = costs[rank] if rank < len(costs) else cost_there
-        # Never below 2 but for rounding, when gains are too large for a double to add them exactly.
-        terms.append(gain / math.log2(max(2 + cost - sum_of_gains, 1.5)))
+    for rank, gain in zip(ranks, gained):
+        s += gain
+        if rank > last_rank:
+            last_rank, last_cost = rank, _plus_ones(last_cost, rank - last_rank)
+        cost = costs[rank] if rank < len(costs) else last_cost
+        # 2 + cost - s is at least 2, but less after rounding if gains are too large to be added exactly.
+        terms.append(gain / math.log2(max(2 + cost - s, 1.5)))
     return add_up(ranks, terms) / add_up((), ideal)
 
 
 def _plus_ones(value: float, ones: int) -> float:
-    """Add 1 so many times."""
+    """Add 1 so many times, as trec_eval does, so that each sum is rounded to a double.
+
+    >>> _plus_ones(0.5, 3)
+    3.5
+    """
     if value.is_integer() and value + ones < 2 ** 53:
-        return value + ones
-    return functools.reduce(operator.add, itertools.repeat(1.0, ones), value)  # each sum is rounded
+        return value + ones  # nothing is rounded
+    for _ in range(ones):
+        value += 1.0
+    return value
 
 
-def _discounted(ranks: Iterable[int], gained: Iterable[float]) -> List[float]:
-    return [gain / math.log2(rank + 1) for rank, gain in zip(ranks, gained)]
-
-
-@measure("dcg", gains())
-@_remembered
+@measure("dcg", Parameters("gains"))
 def discounted_cumulative_gain(topic: JudgedRanking, gains: Gains) -> Value:
     """Discounted cumulative gain.
 
@@ -2392,12 +975,11 @@ def discounted_cumulative_gain(topic: JudgedRanking, gains: Gains) -> Value:
     & Kekaelaeinen (2002), Cumulated gain-based evaluation of IR techniques, ACM
     TOIS 20(4), 422-446.
     """
-    ranks, gained = topic.gained(gains)
-    return add_up(ranks, _discounted(ranks, gained))
+    ranks, terms = topic.dcg_terms(gains)
+    return add_up(ranks, terms)
 
 
-@measure("ideal_dcg", gains())
-@_remembered
+@measure("ideal_dcg", Parameters("gains"))
 def ideal_discounted_cumulative_gain(topic: JudgedRanking, gains: Gains) -> Value:
     """The discounted cumulative gain of the best possible ranking.
 
@@ -2411,12 +993,11 @@ def ideal_discounted_cumulative_gain(topic: JudgedRanking, gains: Gains) -> Valu
 
     Source: Jaervelin & Kekaelaeinen (2002).
     """
-    ideal = topic.ideal_gains(gains)
-    ranks = range(1, len(ideal) + 1)
-    return add_up(ranks, _discounted(ranks, ideal))
+    terms = topic.ideal_dcg_terms(gains)
+    return add_up(range(1, len(terms) + 1), terms)
 
 
-@measure("ndcg", gains())
+@measure("ndcg", Parameters("gains"))
 def normalised_dcg(topic: JudgedRanking, gains: Gains) -> Value:
     """Normalised discounted cumulative gain: dcg over that of the ideal ranking.
 
@@ -2434,7 +1015,7 @@ def normalised_dcg(topic: JudgedRanking, gains: Gains) -> Value:
     return discounted_cumulative_gain(topic, gains) / ideal_discounted_cumulative_gain(topic, gains)
 
 
-@measure("ndcg_rel", gains())
+@measure("ndcg_rel", Parameters("gains"))
 def ndcg_at_relevant(topic: JudgedRanking, gains: Gains) -> Value:
     """The mean of ndcg, cut at the rank of each document of positive gain.
 
@@ -2451,21 +1032,25 @@ def ndcg_at_relevant(topic: JudgedRanking, gains: Gains) -> Value:
 
     Source: an experimental measure of C. Buckley in NIST's trec_eval.
     """
-    ranks, gained = topic.gained(gains)
-    dcg = list(itertools.accumulate(discounted_cumulative_gain(topic, gains).terms))
-    ideal_dcg = list(itertools.accumulate(ideal_discounted_cumulative_gain(topic, gains).terms))
+    ranks, gained = topic.dcg_terms(gains)
+    dcg = list(itertools.accumulate(gained))
+    ideal_dcg = list(itertools.accumulate(topic.ideal_dcg_terms(gains)))
     if not ideal_dcg or not dcg:
         return Value(0.0)
     length = len(ideal_dcg)
-    positive = [(rank, so_far / ideal_dcg[min(rank, length) - 1])
-                for rank, gain, so_far in zip(ranks, gained, dcg) if gain > 0]
-    missed = length - len(positive)
-    value = add_up(["rank %d" % rank for rank, _ in positive] + ["not retrieved"],
-                   [term for _, term in positive] + [missed * dcg[-1] / ideal_dcg[-1]])
+    labels, terms = [], []
+    for rank, gain, dcg_there in zip(ranks, gained, dcg):
+        if gain > 0:
+            labels.append(f"rank {rank}")
+            terms.append(dcg_there / ideal_dcg[min(rank, length) - 1])
+    missed = length - len(terms)
+    labels.append("not retrieved")
+    terms.append(missed * dcg[-1] / ideal_dcg[-1])
+    value = add_up(labels, terms)
     return value / length if value > 0 else Value(0.0)
 
 
-@measure("Rndcg", gains())
+@measure("Rndcg", Parameters("gains"))
 def r_ndcg(topic: JudgedRanking, gains: Gains) -> Value:
     """The mean of ndcg, cut where the ideal ranking changes its gain.
 
@@ -2485,12 +1070,14 @@ def r_ndcg(topic: JudgedRanking, gains: Gains) -> Value:
     ideal = topic.ideal_gains(gains)
     if not topic.num_rel or not ideal:
         return Value(0.0)
-    ranks, _ = topic.gained(gains)
-    dcg = [0.0, *itertools.accumulate(discounted_cumulative_gain(topic, gains).terms)]
-    ideal_dcg = list(itertools.accumulate(ideal_discounted_cumulative_gain(topic, gains).terms))
-    ends = [rank for rank in range(1, len(ideal) + 1) if rank == len(ideal) or ideal[rank] != ideal[rank - 1]]
-    labels: List[Union[int, str]] = ["ideal rank %d" % end for end in ends]
-    terms = [dcg[bisect_right(ranks, end)] / ideal_dcg[end - 1] for end in ends]
+    ranks, gained = topic.dcg_terms(gains)
+    dcg = [0.0, *itertools.accumulate(gained)]
+    ideal_dcg = [0.0, *itertools.accumulate(topic.ideal_dcg_terms(gains))]
+    labels, terms = [], []
+    for b in range(1, len(ideal) + 1):
+        if b == len(ideal) or ideal[b] != ideal[b - 1]:
+            labels.append(f"ideal rank {b}")
+            terms.append(dcg[bisect_right(ranks, b)] / ideal_dcg[b])
     if topic.num_ret > len(ideal) + 1:
         labels.append("whole ranking")
         terms.append(dcg[-1] / ideal_dcg[-1])
@@ -2513,9 +1100,10 @@ def ndcg_at(topic: JudgedRanking, k: int) -> Value:
     Published variants have gains 2^g - 1 or an ideal ranking of the retrieved
     documents alone.  Source: Jaervelin & Kekaelaeinen (2002).
     """
-    dcg, ideal_dcg = discounted_cumulative_gain(topic, {}), ideal_discounted_cumulative_gain(topic, {})
-    cut = bisect_right(cast(Sequence[int], dcg.ranks), k)
-    return add_up(dcg.ranks[:cut], dcg.terms[:cut]) / add_up(ideal_dcg.ranks[:k], ideal_dcg.terms[:k])
+    ranks, gained = topic.dcg_terms({})
+    found = bisect_right(ranks, k)  # the number of documents with a gain up to rank k
+    ideal = topic.ideal_dcg_terms({})[:k]
+    return add_up(ranks[:found], gained[:found]) / add_up(range(1, len(ideal) + 1), ideal)
 
 
 @measure("map_cut", cutoffs(5, 10, 15, 20, 30, 100, 200, 500, 1000))
@@ -2634,7 +1222,7 @@ def set_average_precision(topic: JudgedRanking) -> Value:
     return hits.then(hits * hits, "{} ** 2", hits) / (topic.num_ret * topic.num_rel)
 
 
-@measure("set_F", coefficients(1.0, read=_level))
+@measure("set_F", Parameters("weight", (1.0,)))
 def set_f(topic: JudgedRanking, x: float) -> Value:
     """F measure of the retrieved set: a weighted harmonic mean of precision and recall.
 
@@ -2654,7 +1242,7 @@ def set_f(topic: JudgedRanking, x: float) -> Value:
     return hits.then((x + 1) * p * rc / (rc + x * p), "({0} + 1) * {1} * {2} / ({2} + {0} * {1})", x, p, rc)
 
 
-@measure("num_nonrel_judged_ret", summary=total, is_count=True)
+@measure("num_nonrel_judged_ret", summary="sum", is_count=True)
 def nonrelevant_judged_retrieved(topic: JudgedRanking) -> Value:
     """The judged nonrelevant documents retrieved.
 
@@ -2683,30 +1271,37 @@ def yet_another_average_precision(topic: JudgedRanking) -> Value:
     return s.then(math.log((1 + s) / (1 + topic.num_rel - s)), "log((1 + {0}) / (1 + {1} - {0}))", s, topic.num_rel)
 
 
-@functools.lru_cache(maxsize=2)  # the topics of a run usually have the same number of documents
-def _persistences(p: float, length: int) -> Sequence[float]:
-    """1, p, p * p and so on, each the product of the one before and p, as trec_eval multiplies."""
-    return tuple(itertools.accumulate(itertools.repeat(p, length - 1), operator.mul, initial=1.0))
-
-
-def _gains_between_0_and_1(topic: JudgedRanking, gains: Gains) -> Callable[[int], float]:
-    """The gain of a grade, on the scale from 0 to 1 that rank-biased precision needs.
+def _gains_from_0_to_1(topic: JudgedRanking, gains: Gains) -> dict[int, float]:
+    """{grade: gain} for the grades of a topic, on the scale from 0 to 1 that rank-biased precision needs.
 
     The scale is that of the gains of all grades from 0 to the largest in the
-    judgments and of those given as parameters; it is left alone if none of
+    judgments and of those given as parameters.  It is left alone if none of
     them is below 0 or above 1.
+
+    >>> _gains_from_0_to_1(example_ranking("102"), {})
+    {1: 0.5, 0: 0.0, 2: 1.0}
     """
-    largest = max(topic.grade_counts, default=-1)
-    while largest in gains:  # of the grades that are their own gain only the largest can matter
-        largest -= 1
-    values = [0.0, float(max(largest, 0)), *(gain for grade, gain in gains.items() if grade >= 0)]
+    largest = max(topic.grade_counts, default=0)
+    # Of the grades that are their own gain, only the largest can be the largest gain.
+    own = next((grade for grade in range(largest, 0, -1) if grade not in gains), 0)
+    values = [0.0, float(own), *(gain for grade, gain in gains.items() if grade >= 0)]
     low, high = min(values), max(values)
     if low == 0 and high <= 1:
         low, high = 0.0, 1.0
-    return lambda grade: (gains.get(grade, grade) - low) / (high - low)
+    return {grade: (gains.get(grade, grade) - low) / (high - low) for grade in topic.grade_counts}
 
 
-@measure("rbp", persistence(0.9, with_gains=True))
+@functools.lru_cache(maxsize=2)  # the topics of a run usually have the same number of documents
+def _powers(p: float, n: int) -> tuple[float, ...]:
+    """p^0 to p^n, each the product of the one before and p, because trec_eval multiplies step by step.
+
+    >>> _powers(0.5, 3)
+    (1.0, 0.5, 0.25, 0.125)
+    """
+    return tuple(itertools.accumulate(itertools.repeat(p, n), operator.mul, initial=1.0))
+
+
+@measure("rbp", Parameters("persistence and gains", (0.9,)))
 def rank_biased_precision(topic: JudgedRanking, p: float, gains: Gains) -> Value:
     """Rank-biased precision: what a user gains who goes on to the next rank with probability p.
 
@@ -2728,14 +1323,14 @@ def rank_biased_precision(topic: JudgedRanking, p: float, gains: Gains) -> Value
     reads uninitialised memory.  Source: Moffat & Zobel (2008), Rank-biased
     precision for measurement of retrieval effectiveness, ACM TOIS 27(1), 2.
     """
-    gain_of = _gains_between_0_and_1(topic, gains)
-    weights = _persistences(p, topic.num_ret + 1)
+    gain_of = _gains_from_0_to_1(topic, gains)
+    power = _powers(p, topic.num_ret)
     ranks = topic.judged_ranks
-    weighted = add_up(ranks, [gain_of(topic.grades[rank]) * weights[rank - 1] for rank in ranks])
+    weighted = add_up(ranks, [gain_of[topic.grades[k]] * power[k - 1] for k in ranks])
     return weighted.then((1 - p) * weighted, "(1 - {}) * {}", p, weighted)
 
 
-@measure("rbp_resid", persistence(0.9, with_gains=False))
+@measure("rbp_resid", Parameters("persistence", (0.9,)))
 def rank_biased_precision_residual(topic: JudgedRanking, p: float) -> Value:
     """What rbp could still gain if every unjudged document had gain 1.
 
@@ -2751,13 +1346,13 @@ def rank_biased_precision_residual(topic: JudgedRanking, p: float) -> Value:
 
     It is described elsewhere as rbp + p^N.  Source: Moffat & Zobel (2008).
     """
-    ranks = topic.unjudged_to(topic.num_ret)
+    ranks = topic.at_unjudged(range(1, topic.num_ret + 1))
     if not ranks:
         return Value(0.0)
-    weights = _persistences(p, topic.num_ret + 1)
-    beyond = weights[-1]
-    residual = add_up(ranks, _without(weights[:-1], topic.judged_ranks))
-    return residual.then(beyond + (1 - p) * residual, "{} + (1 - {}) * {}", beyond, p, residual)
+    power = _powers(p, topic.num_ret)  # p^(k-1) for each rank k, and p^N
+    beyond = power[-1]
+    unjudged = add_up(ranks, topic.at_unjudged(power[:-1]))
+    return unjudged.then(beyond + (1 - p) * unjudged, "{} + (1 - {}) * {}", beyond, p, unjudged)
 
 
 @measure("unj", cutoffs(5, 10, 20))
@@ -2773,17 +1368,2158 @@ def unjudged(topic: JudgedRanking, k: int) -> Value:
 
     Source: NIST's trec_eval.
     """
-    return share(topic.unjudged_to(k), k)
+    return share(topic.at_unjudged(range(1, min(k, topic.num_ret) + 1)), k)
 
 
-# ---- Measures on the judgments of several people ----
+__all__ += [entry.function.__name__ for entry in MEASURES.values()]
+
+
+# ---- Requests ----
+# What a name after -m asks for becomes Columns: a measure with its arguments,
+# under its printed name.  On the way names of ir_measures are translated,
+# parameters are read as C reads numbers, and what looks like a mistake is noted.
+
+__all__ += ["Column", "NICKNAMES"]
+
+Name = Union[str, bytes]  # a topic or docno: bytes from a file, str from a caller
+
+
+def _encode(name: Name) -> bytes:
+    """A name as bytes.  Files that are not valid UTF-8 have been decoded with surrogate escapes."""
+    if isinstance(name, bytes):
+        return name
+    try:
+        return name.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:  # a surrogate that stands for no byte
+        return name.encode("utf-8", "surrogatepass")
+
+
+def _decode(name: Name) -> str:
+    """A name as text, with bytes that are not valid UTF-8 as surrogate escapes."""
+    return name if isinstance(name, str) else name.decode("utf-8", "surrogateescape")
+
+
+def _quoted(name: Name) -> str:
+    """A name or line as messages show it: printable, quoted and not too long."""
+    text = _decode(name).strip()
+    if len(text) > 80:
+        text = text[:77] + "..."
+    return repr(text) if text.isprintable() else ascii(text)
+
+
+def _plural(count: int, noun: str) -> str:
+    """A count and its noun: "1 topic", "2 topics"."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+class Notes:
+    """Warnings collected on the way: for each kind the first place, such as run.txt:17, and a count."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[str, str], list[Any]] = {}
+
+    def add(self, kind: str, place: str, text: str, read_as: str = "") -> None:
+        """Note a warning; `read_as` is what trec_eval makes of a text that is no number."""
+        if read_as:
+            text += ", read as " + read_as
+        file = place.rpartition(":")[0]
+        note = self._found.setdefault((file, kind), [place, text, 0])
+        note[2] += 1
+
+    def restart(self, file: str) -> None:
+        """Forget what the lines of a file told so far, because the file is read again."""
+        self._found = {key: note for key, note in self._found.items() if key[0] != file}
+
+    def lines(self) -> list[str]:
+        """The warnings, a line each."""
+        return [f"{place}: {text} ({count} in all)" if count > 1 else f"{place}: {text}"
+                for place, text, count in self._found.values()]
+
+    def warn(self) -> None:
+        """Hand the warnings to Python's, for callers of the library."""
+        for line in self.lines():
+            warnings.warn(line, TrecEvalWarning, stacklevel=3)
+
+
+_INTEGER = re.compile(rb"([+-]?)([0-9]+)")
+_DECIMAL = re.compile(rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
+                      rb"|[+-]?(?:infinity|inf)", re.IGNORECASE)
+_HEXADECIMAL = re.compile(rb"[+-]?0x(?:[0-9a-f]+\.?[0-9a-f]*|\.[0-9a-f]+)(?:p[+-]?[0-9]+)?", re.IGNORECASE)
+_NOT_A_NUMBER = re.compile(rb"[+-]?nan", re.IGNORECASE)
+
+
+def _integer(text: bytes) -> tuple[int, bool]:
+    """Read an integer as C's atol does: the longest prefix that is one, else 0, in 64 bits.
+
+    Returns it and whether the whole text was a number.
+
+    >>> _integer(b"17"), _integer(b"1.7"), _integer(b"x")
+    ((17, True), (1, False), (0, False))
+    """
+    match = _INTEGER.match(text)
+    if not match:
+        return 0, False
+    sign, digits = match.group(1), match.group(2).lstrip(b"0")
+    # Beyond 20 digits the value is out of range anyway, and Python refuses to convert thousands.
+    value = int(sign + (digits[:20] or b"0"))
+    return max(-2 ** 63, min(2 ** 63 - 1, value)), match.end() == len(text)
+
+
+def _decimal(text: bytes) -> tuple[float, bool]:
+    """Read a decimal as C's atof does: the longest prefix that is one, else 0.
+
+    Returns it and whether the whole text was a plain number.
+
+    >>> _decimal(b"2.5"), _decimal(b"1d3"), _decimal(b"0x10")
+    ((2.5, True), (1.0, False), (16.0, False))
+    """
+    match = _HEXADECIMAL.match(text)
+    if match:
+        try:
+            return float.fromhex(match.group().decode("ascii")), False
+        except OverflowError:
+            return -math.inf if text.startswith(b"-") else math.inf, False
+    if _NOT_A_NUMBER.match(text):
+        return math.nan, False
+    match = _DECIMAL.match(text)
+    if not match:
+        return 0.0, False
+    return float(match.group()), match.end() == len(text)
+
+
+class Column(NamedTuple):
+    """One value to compute for each topic: a measure with its arguments, under its printed name."""
+
+    name: str
+    measure: Measure
+    arguments: tuple[Any, ...]
+
+    @property
+    def is_zero_if_missing(self) -> bool:
+        """Whether -c sets it to 0 for a topic that the run misses; with parameters the name is another one."""
+        return self.name in ("num_ret", "utility", "relstring", "rbp_resid") or self.name.startswith("unj")
+
+
+_OFFICIAL = "runid num_q num_ret num_rel num_rel_ret map gm_map Rprec bpref recip_rank iprec_at_recall P"
+_SET = "set_P set_recall set_relative_P set_map set_F"
+
+NICKNAMES: dict[str, tuple[str, ...]] = {
+    "official": tuple(_OFFICIAL.split()),
+    "set": ("runid", "num_q", "num_ret", "num_rel", "num_rel_ret", "utility", *_SET.split()),
+    "all_trec": tuple(f"{_OFFICIAL} relstring recall unj rbp rbp_resid infAP gm_bpref utility 11pt_avg ndcg relative_P"
+                      " Rprec_mult success map_cut ndcg_cut ndcg_rel Rndcg binG G "
+                      f"{_SET} num_nonrel_judged_ret".split()),
+}
+
+_SYNTAX = {  # by kind of parameters, how they are written, for help and messages
+    "none": "none",
+    "cutoffs": "cutoffs: distinct integers above 0, such as 5,10",
+    "levels": "levels: distinct decimals from 0, such as 0.1,0.25",
+    "all levels": "levels: distinct decimals from 0, such as 0.1,0.25",
+    "length": "an integer above 0, such as 10",
+    "weight": "a decimal from 0, such as 1",
+    "coefficients": "four decimals, such as 1,-1,0,0",
+    "gains": "gains: grade=gain, such as 1=0.5,2=3",
+    "persistence": "persistence from 0 to 1, such as p=0.8",
+    "persistence and gains": "persistence from 0 to 1 and gains, such as p=0.8,1=0.5,2=1",
+}
+
+Variants = list[tuple[str, tuple[Any, ...]]]  # what follows the measure's name in print, and the arguments
+
+
+def _default_variants(parameters: Parameters) -> Variants:
+    """The variants of a measure that is asked for without parameters."""
+    if parameters.kind == "cutoffs":
+        return [(f"_{k}", (k,)) for k in parameters.defaults]
+    if parameters.kind == "levels":
+        return [(f"_{level:.2f}", (level,)) for level in parameters.defaults]
+    if parameters.kind == "all levels":
+        return [("", (parameters.defaults,))]
+    if parameters.kind in ("gains", "persistence and gains"):
+        return [("", (*parameters.defaults, {}))]
+    return [("", parameters.defaults)]
+
+
+def _read_variants(parameters: Parameters, text: str, ignored: list[str]) -> Variants:
+    """The variants that a text after the dot asks for.
+
+    Raises ValueError if the text is not as _SYNTAX says.  Appends to `ignored`
+    what trec_eval ignores of it.
+
+    >>> _read_variants(Parameters("cutoffs"), "10,5", [])
+    [('_5', (5,)), ('_10', (10,))]
+    """
+    kind = parameters.kind
+    words = text.split(",")
+    if kind == "none":
+        ignored.append(text)
+        return [("", ())]
+    if kind == "cutoffs":
+        return [(f"_{k}", (k,)) for k in _sorted_distinct(map(_cutoff, words))]
+    if kind == "levels":
+        return [(f"_{level:.2f}", (level,)) for level in _sorted_distinct(map(_level, words))]
+    if kind == "all levels":
+        return [("_" + text, (tuple(_sorted_distinct(map(_level, words))),))]
+    if kind in ("length", "weight"):
+        ignored.extend(words[1:])
+        return [("_" + text, (_cutoff(words[0]) if kind == "length" else _level(words[0]),))]
+    if kind == "coefficients":
+        if len(words) != len(parameters.defaults):
+            raise ValueError
+        return [("_" + text, tuple(map(_number, words)))]
+    if kind == "gains":
+        _, gains = _read_gains(words, {}, ignored)
+        return [("_" + text, (gains,))]
+    named, gains = _read_gains(words, {"p": parameters.defaults[0]}, ignored)
+    if not 0 <= named["p"] <= 1:
+        raise ValueError
+    if kind == "persistence":
+        ignored.extend(f"{grade}={gain:g}" for grade, gain in gains.items())
+        return [("_" + text, (named["p"],))]
+    return [("_" + text, (named["p"], gains))]
+
+
+def _cutoff(text: str) -> int:
+    """A cutoff, read as C reads integers."""
+    cutoff, _ = _integer(_encode(text))
+    if cutoff <= 0:
+        raise ValueError
+    return cutoff
+
+
+def _number(text: str) -> float:
+    """A decimal.  Its size is bounded so that no measure can overflow to infinity or NaN."""
+    number, is_plain = _decimal(_encode(text))
+    begins_with_digits = re.match(r"[+-]?\.?[0-9]", text)
+    if not (is_plain or begins_with_digits) or not abs(number) <= 1e100:
+        raise ValueError
+    return number
+
+
+def _level(text: str) -> float:
+    """A decimal from 0."""
+    level = _number(text)
+    if level < 0:
+        raise ValueError
+    return level
+
+
+def _sorted_distinct(values: Iterable[Any]) -> list[Any]:
+    """The values in ascending order; ValueError if one is there twice."""
+    in_order = sorted(values)
+    if len(set(in_order)) != len(in_order):
+        raise ValueError
+    return in_order
+
+
+def _read_gains(words: Iterable[str], named: Mapping[str, float],
+                ignored: list[str]) -> tuple[dict[str, float], dict[int, float]]:
+    """Read words `x=y` into the named parameters and the gains by grade; any other x is ignored."""
+    values = dict(named)
+    by_grade: dict[int, float] = {}
+    seen = set()
+    for word in words:
+        x, equals, y = word.partition("=")
+        if not equals or x in seen:
+            raise ValueError
+        seen.add(x)
+        number = _number(y)
+        if x in values:
+            values[x] = number
+        elif _INTEGER.fullmatch(_encode(x)):
+            by_grade[_integer(_encode(x))[0]] = number
+        else:
+            ignored.append(word)
+    return values, by_grade
+
+
+_IR_MEASURES = {  # names of ir_measures, up to the parameter if they have one, and what they are here
+    "AP": "map", "AP@": "map_cut.", "MAP": "map", "MAP@": "map_cut.",
+    "nDCG": "ndcg", "nDCG@": "ndcg_cut.", "NDCG": "ndcg", "NDCG@": "ndcg_cut.",
+    "Precision@": "P.", "R@": "recall.", "Recall@": "recall.", "Success@": "success.",
+    "RR": "recip_rank", "MRR": "recip_rank", "RPrec": "Rprec", "IPrec@": "iprec_at_recall.",
+    "Bpref": "bpref", "BPref": "bpref", "infap": "infAP",
+    "RBP": "rbp.p=0.8", "RBP(p=": "rbp.p=",
+    "SetP": "set_P", "SetRelP": "set_relative_P", "SetR": "set_recall", "SetF": "set_F", "SetAP": "set_map",
+    "NumQ": "num_q", "NumRet": "num_ret", "NumRel": "num_rel", "NumRelRet": "num_rel_ret",
+}
+
+_INSTEAD = tuple((re.compile(pattern), instead) for pattern, instead in (  # what to use instead of other names
+    (r"(?:M?RR|recip_rank)\b.*@(\d+)", r"ask for recip_rank in rankings cut at \1: -M \1 -m recip_rank"),
+    (r"(?:n?ERR|NERR\d+|\w+_IA|\w+_n?DCG|n?NRBP|StRecall|SDCG|BPM|INST|INSQ|Compat|Accuracy)\b.*",
+     "trec_eval has nothing like it; ir_measures knows programs that do"),
+    (r"(?:nDCG|NDCG)\b.*(?:exp-log2|gains=)[^@]*",
+     "ndcg takes gains: ndcg.1=1,2=3,3=7 has those of 2^grade - 1"),
+    (r"(?:nDCG|NDCG)\b.*(?:exp-log2|gains=).*@(\d+)",
+     r"ndcg_cut takes no gains, so write them into the qrels as grades and ask for ndcg_cut.\1"),
+    (r"SetF\(.*beta=.*", "the parameter of set_F is the square of beta: F2 is set_F.4"
+     " (though ir_measures takes its SetF(beta=2) from set_F.2)"),
+    (r"SetP\(.*relative=.*", "ask for set_relative_P"),
+    (r"R|Recall|Precision|Success|IPrec", r"it needs a cutoff, such as \g<0>@1"),
+    (r"Judged@(\d+)", r"ask for unj.\1, the part of the first \1 that is not judged"),
+    (r"NumRet\(.*", "ask for num_rel_ret"),
+    (r"(map|ndcg)@(.+)", r"ask for \1_cut.\2"),
+    (r".*[(\s,]rel=(\d+).*", r"the relevance level is one for all measures: -l \1"),
+    (r".*[(\s,]judged_only=.*", "unjudged documents are left out of all rankings or of none: -J"),
+    (r"RBP\(.*cutoff.*|RBP\b.*@(.+)", r"ask for rbp in rankings cut short: -M \1 -m rbp.p=0.8"),
+))
+
+
+def _columns(requests: Iterable[str], settings: Settings, notes: Notes, first_only: bool = False) -> list[Column]:
+    """The columns that a list of measures and nicknames asks for, in print order.
+
+    Several parameters for one measure are merged, unless `first_only`: then, as
+    on trec_eval's command line, all but the first ones are ignored.
+    """
+    texts: dict[str, list[str]] = {}  # by measure, the parameters asked for
+    for request in requests:
+        name, text = _split_request(request, settings.release)
+        if name in NICKNAMES:
+            if text:
+                notes.add("parameters", f"measure {name}", f"a nickname's parameters are ignored: {_quoted(text)}")
+            for member in NICKNAMES[name]:
+                if member not in settings.release.lacks:
+                    texts.setdefault(member, [])
+            continue
+        given = texts.setdefault(name, [])
+        if not text or text in given:
+            continue
+        if given and first_only:
+            takes_several = MEASURES[name].parameters.kind in ("cutoffs", "levels")
+            instead = f"write {name}.{given[0]},{text} for both" if takes_several else "run it once for each"
+            notes.add("second parameters", f"measure {name}", f"only its first parameters, {_quoted(given[0])}, "
+                      f"count: {_quoted(text)} is ignored; {instead}")
+        else:
+            given.append(text)
+    columns = []
+    for name, measure in MEASURES.items():
+        if name not in texts:
+            continue
+        if measure.rel_formats is not None and settings.rel_format not in measure.rel_formats:
+            raise TrecEvalError(f"measure {name}: expected judgments in format {' or '.join(measure.rel_formats)}, "
+                                f"found {settings.rel_format}", status=4)
+        for suffix, arguments in _variants(measure, texts[name], notes):
+            columns.append(Column(name + suffix, measure, arguments))
+    return columns
+
+
+def _split_request(request: str, release: Release) -> tuple[str, str]:
+    """A measure or nickname and its parameters: P.5,10 or, for cutoffs, P@5,10."""
+    if not isinstance(request, str):
+        raise TypeError(f"expected strings as measures, found {request!r}")
+    if not _is_known(request):
+        request = _trec_eval_name(request)
+    name, separator, text = request.partition(".")
+    if name not in MEASURES and "@" in request:
+        at, _, cutoff = request.partition("@")
+        if _has_cutoffs(at):
+            name, separator, text = at, "@", cutoff
+    if name not in NICKNAMES and (name not in MEASURES or name in release.lacks):
+        raise _unknown_measure(name, release)
+    if separator and not text:
+        raise TrecEvalError(f"measure {name}: expected parameters after the {separator}, found none", status=1)
+    return name, text
+
+
+def _has_cutoffs(name: str) -> bool:
+    """Whether it is a measure that takes cutoffs."""
+    return name in MEASURES and MEASURES[name].parameters.kind == "cutoffs"
+
+
+def _is_known(request: str) -> bool:
+    """Whether a request begins with a name that is registered here."""
+    name = request.partition(".")[0]
+    return name in MEASURES or name in NICKNAMES or _has_cutoffs(request.partition("@")[0])
+
+
+def _trec_eval_name(request: str) -> str:
+    """A name of ir_measures as the measure of trec_eval that it means; other names as they are."""
+    for opening, closing in ("@", ""), ("(p=", ")"):
+        name, found, text = request.partition(opening)
+        if name + found in _IR_MEASURES and text.endswith(closing) and not (closing and "," in text):
+            return _IR_MEASURES[name + found] + text[:len(text) - len(closing)]
+    matches = [(pattern.fullmatch(request), instead) for pattern, instead in _INSTEAD]
+    advice = [match.expand(instead) for match, instead in matches if match]
+    if advice:
+        raise TrecEvalError(f"unknown measure {_quoted(request)}; {', and '.join(advice)}", status=1)
+    return request
+
+
+def _unknown_measure(name: str, release: Release) -> TrecEvalError:
+    """The error for a name that is no measure, with the name that was probably meant."""
+    if name in release.lacks:
+        hint = f", which trec_eval {release.name} does not have"
+    else:
+        known = [*NICKNAMES, *(each for each in MEASURES if each not in release.lacks)]
+        meant = _request_of(name)
+        if meant == name:
+            import difflib  # here because that takes milliseconds, and few need it
+            by_lower_case = {each.lower(): each for each in known}
+            close = difflib.get_close_matches(name.lower(), by_lower_case, 1)
+            meant = by_lower_case[close[0]] if close else ""
+        hint = f"; did you mean {meant}?" if meant else ""
+    return TrecEvalError(f"unknown measure {_quoted(name)}{hint}", status=1)
+
+
+def _request_of(printed: str) -> str:
+    """The request that gives a printed name: P.5 for P_5."""
+    measures = [name for name in MEASURES if printed.startswith(name + "_")]
+    if not measures:
+        return printed
+    name = max(measures, key=len)
+    return f"{name}.{printed[len(name) + 1:]}"
+
+
+def _variants(measure: Measure, texts: Iterable[str], notes: Notes) -> Variants:
+    """The variants of a measure that the texts of its parameters ask for, or else its defaults."""
+    found: dict[str, tuple[Any, ...]] = {}
+    for text in texts:
+        ignored: list[str] = []
+        try:
+            found.update(_read_variants(measure.parameters, text, ignored))
+        except ValueError:
+            expected = _SYNTAX[measure.parameters.kind]
+            raise TrecEvalError(f"measure {measure.name}: expected {expected}, found {_quoted(text)}") from None
+        if ignored:
+            notes.add("parameters", f"measure {measure.name}", f"ignored parameters: {_quoted(','.join(ignored))}")
+    if not found:
+        return _default_variants(measure.parameters)
+    if measure.parameters.kind in ("cutoffs", "levels"):
+        return sorted(found.items(), key=lambda variant: variant[1])
+    return list(found.items())
+
+
+# ---- Evaluating ----
+# A topic's scores become a ranking, the ranking and the judgments a
+# JudgedRanking, each measure makes a value of it, and the values of all topics
+# become a summary.  This is the last room of the core: `evaluate` needs nothing
+# of what follows.
+
+__all__ += ["Evaluation", "evaluate", "judge"]
+
+
+class RelFormat(NamedTuple):
+    """One format of judgments, -R.
+
+    check           takes a topic and its judgments from a caller, and returns
+                    them as what is to be judged; raises if they cannot be that
+    judge           makes of a topic's judgments and scores what a measure sees
+    views           takes judgments and what `judge` made of them apart: for each
+                    set of judgments a label, its part, and {docno: grade}
+    ties_ascending  whether documents of equal score are ranked by ascending docno
+    drops_unjudged  whether -J does anything
+    """
+
+    check: Callable[[Any, Any], Any]
+    judge: Callable[[Any, Mapping[Any, float], Settings], Any]
+    views: Callable[[Any, Any], list[tuple[str, Any, Mapping[Any, float]]]]
+    ties_ascending: bool = False
+    drops_unjudged: bool = True
+
+
+REL_FORMATS: dict[str, RelFormat] = {}  # by name
+
+
+def _rank(docnos: Iterable[Any], scores: Mapping[Any, float], release: Release,
+          ties_ascending: bool = False) -> list[tuple[int, Any]]:
+    """(rank, docno) of those of the docnos that are retrieved, by rank.
+
+    A document's rank is one more than the number of documents that precede it:
+    those of a higher score and, among equal scores, those of a greater docno
+    in byte order (of a smaller one with `ties_ascending`).  So only the scores
+    are sorted, and other docnos are looked at only if they are tied with these.
+
+    >>> _rank(["a", "b"], {"a": 2.0, "b": 3.0, "c": 2.0}, RELEASES["10.0"])  # c precedes a
+    [(1, 'b'), (3, 'a')]
+    """
+    ascending = sorted(release.keep_scores(scores.values()))
+    size = len(ascending)
+    retrieved = [docno for docno in docnos if docno in scores]
+    values = list(release.keep_scores([scores[docno] for docno in retrieved]))
+    ranks = [size + 1 - bisect_right(ascending, value) for value in values]
+    # The last one of a document's score is at size - rank in ascending order.  Is the one before it the same?
+    tied: dict[float, list[Any]] = {}
+    for rank, value in zip(ranks, values):
+        if rank < size and ascending[size - rank - 1] == value:
+            tied[value] = []
+    if tied:
+        for docno, value in zip(scores, release.keep_scores(scores.values())):
+            if value in tied:
+                tied[value].append(docno)
+        places: dict[Any, int] = {}
+        for group in tied.values():
+            group.sort(key=_encode, reverse=not ties_ascending)
+            places.update((docno, place) for place, docno in enumerate(group))
+        ranks = [rank + places.get(docno, 0) for rank, docno in zip(ranks, retrieved)]
+    return sorted(zip(ranks, retrieved))
+
+
+def _place(docnos: Iterable[Any], judgments: Mapping[Any, int], scores: Mapping[Any, float],
+           settings: Settings) -> tuple[list[tuple[int, Any]], int]:
+    """(rank, docno) of those of the docnos that are in the ranking, and its length, after -M and -J."""
+    rel_format = REL_FORMATS[settings.rel_format]
+    ranked = _rank(docnos, scores, settings.release, rel_format.ties_ascending)
+    num_ret = len(scores)
+    if settings.depth is not None and settings.depth < num_ret:
+        num_ret = settings.depth
+        ranked = [(rank, docno) for rank, docno in ranked if rank <= num_ret]
+    if settings.judged_only and rel_format.drops_unjudged:
+        judged = [docno for _, docno in ranked if judgments.get(docno, -1) >= 0]
+        ranked = list(enumerate(judged, start=1))
+        num_ret = len(ranked)
+    return ranked, num_ret
+
+
+def _judged_ranking(judgments: Mapping[Any, int], scores: Mapping[Any, float], settings: Settings) -> JudgedRanking:
+    """Rank a topic's scores, and join its judgments."""
+    ranked, num_ret = _place(judgments, judgments, scores, settings)
+    grades = {rank: judgments[docno] for rank, docno in ranked}
+    return JudgedRanking(grades, num_ret, Counter(judgments.values()), settings)
+
+
+def judge(judgments: Mapping[str, int], scores: Mapping[str, float], *, release: str = "10.0",
+          relevance_level: int = 1, judged_only: bool = False, depth: Optional[int] = None,
+          collection_size: int = 0) -> JudgedRanking:
+    """Rank one topic's {docno: score} and join its judgments {docno: grade}.
+
+    Documents are ranked by score, descending; equal scores by docno in
+    descending byte order, whatever the order or ranks of the input.
+
+    >>> topic = judge({"a": 1, "b": 0}, {"a": 2.0, "b": 3.0, "c": 2.0})
+    >>> topic.grades  # b first; then c, which is tied with a and has the greater docno
+    {1: 0, 3: 1}
+    >>> reciprocal_rank(topic)
+    0.3333333333333333
+    """
+    settings = _checked_settings(release, relevance_level, judged_only=judged_only, depth=depth,
+                                 collection_size=collection_size)
+    return _judged_ranking(_checked_grades("", judgments), _checked_scores("", scores), settings)
+
+
+def _checked_settings(release: str = "10.0", relevance_level: int = 1, complete: bool = False,
+                      judged_only: bool = False, depth: Optional[int] = None, collection_size: int = 0,
+                      rel_format: str = "qrels") -> Settings:
+    """The Settings that a caller's keywords give."""
+    try:
+        level, size = array("q", [operator.index(relevance_level), operator.index(collection_size)])
+        depth = None if depth is None else array("q", [operator.index(depth)])[0]
+    except TypeError:
+        raise TypeError("expected integers as relevance_level, depth and collection_size, "
+                        f"found {relevance_level!r}, {depth!r} and {collection_size!r}") from None
+    except OverflowError:
+        raise TrecEvalError("expected integers of 64 bits as relevance_level, depth and collection_size",
+                            status=1) from None
+    if depth is not None and depth < 0:
+        raise TrecEvalError(f"expected a depth from 0, found {depth}", status=1)
+    if rel_format not in REL_FORMATS:
+        raise TrecEvalError(f"expected a format of judgments, one of {', '.join(REL_FORMATS)}, "
+                            f"found {_quoted(str(rel_format))}")
+    return Settings(_release(release), level, bool(complete), bool(judged_only), depth, size, rel_format)
+
+
+def _release(name: str) -> Release:
+    """The release of a name."""
+    if name not in RELEASES:
+        raise TrecEvalError(f"expected a release, one of {', '.join(RELEASES)}, found {_quoted(str(name))}", status=1)
+    return RELEASES[name]
+
+
+def _items(mapping: Any, argument: str, keys: str = "topics") -> Iterable[tuple[str, Any]]:
+    """The items of what must be a mapping with strings as keys."""
+    if not isinstance(mapping, Mapping):
+        raise TypeError(f"expected a dict of dicts as {argument}, found {type(mapping).__name__}")
+    if not _are_strings(mapping):
+        other = next(key for key in mapping if not isinstance(key, str))
+        raise TypeError(f"expected strings as {keys}, found {other!r}")
+    return mapping.items()
+
+
+def _are_strings(names: Iterable[Any]) -> bool:
+    """Whether all of them are strings."""
+    try:
+        "".join(names)  # looks at each of them faster than a loop could
+    except TypeError:
+        return False
+    return True
+
+
+def _checked_grades(topic: Any, judgments: Any) -> Mapping[str, int]:
+    """A topic's judgments as integers by docno.  Raises if they cannot be taken for that."""
+    return cast(Mapping[str, int], _checked(topic, judgments, int, "grade", "an integer of 64 bits"))
+
+
+def _checked_scores(topic: Any, ranking: Any) -> Mapping[str, float]:
+    """A topic's ranking as floats by docno.  Raises if it cannot be taken for that."""
+    return cast(Mapping[str, float], _checked(topic, ranking, float, "score", "a number"))
+
+
+def _checked(topic: Any, documents: Any, kind: type, content: str, expected: str) -> Any:
+    """A topic's {docno: value} with values of a kind, int or float.
+
+    Raises TypeError for a value of a wrong type and TrecEvalError for a number
+    that is of no use, a NaN or an integer of more than 64 bits.
+    """
+    try:
+        if not (_are_strings([topic]) and isinstance(documents, Mapping) and _are_strings(documents)):
+            raise TypeError
+        are_of_kind = {kind}.issuperset(map(type, documents.values()))
+        if are_of_kind and kind is float and not math.isnan(sum(documents.values())):
+            return documents  # the usual case; a sum that is a number rules NaN out
+        values = _as_array(kind, documents.values())
+        return documents if are_of_kind else dict(zip(documents, values))
+    except (TypeError, OverflowError, ValueError):
+        pass  # now slowly, to say which one is wrong
+    if not isinstance(topic, str):
+        raise TypeError(f"expected strings as topics, found {topic!r}")
+    place = f"topic {_quoted(topic)}" if topic else "the topic"
+    if not isinstance(documents, Mapping):
+        raise TypeError(f"{place}: expected a dict {{docno: {content}}}, found {type(documents).__name__}")
+    for docno, value in documents.items():
+        if not isinstance(docno, str):
+            raise TypeError(f"{place}: expected strings as docnos, found {docno!r}")
+        message = f"{place}, document {_quoted(docno)}: expected {expected} as {content}, found {value!r}"
+        try:
+            _as_array(kind, [value])
+        except TypeError:
+            raise TypeError(message) from None
+        except (OverflowError, ValueError):
+            raise TrecEvalError(message) from None
+    raise AssertionError(f"nothing wrong with topic {topic!r}")
+
+
+def _as_array(kind: type, values: Iterable[Any]) -> array[Any]:
+    """The values as 64-bit integers or floats.  Raises TypeError, OverflowError or, for NaN, ValueError."""
+    converted = array("q" if kind is int else "d", values)  # which refuses text, as int() and float() would not
+    if kind is float and any(map(math.isnan, converted)):
+        raise ValueError
+    return converted
+
+
+REL_FORMATS["qrels"] = RelFormat(
+    _checked_grades, _judged_ranking, lambda judgments, judged: [("", judged, judgments)])
+
+
+class Averaging(NamedTuple):
+    """What a summary may need besides the values of the evaluated topics.
+
+    topics       the number of topics to average over (num_q)
+    missing      how many of them were not evaluated although they count
+    run_tag      the run's tag
+    num_rel      with -c, the documents of grade > 0 in the whole qrels
+    """
+
+    topics: int
+    missing: int = 0
+    run_tag: str = ""
+    num_rel: Optional[int] = None
+
+
+def total(values: Sequence[float], over: Averaging) -> Value:
+    """The sum over the topics, in topic order."""
+    return add_up((), values)
+
+
+def mean(values: Sequence[float], over: Averaging) -> Value:
+    """The arithmetic mean over the topics."""
+    return add_up((), values) / over.topics
+
+
+def geometric_mean(values: Sequence[float], over: Averaging) -> Value:
+    """The geometric mean over the topics, given their logarithms; a missing topic counts as the floor."""
+    logarithms = add_up((), values)
+    logarithm = (logarithms + over.missing * math.log(GEOMETRIC_FLOOR)) / over.topics
+    largest = 709.0  # exp of more is beyond the doubles; only Z-scores can get there
+    return logarithms.then(math.exp(min(logarithm, largest)), "exp(({} + {} * log({})) / {})",
+                           logarithms, over.missing, GEOMETRIC_FLOOR, over.topics)
+
+
+def total_relevant(values: Sequence[float], over: Averaging) -> float:
+    """The sum over the topics, or with -c the documents of grade > 0 in the whole qrels."""
+    return total(values, over) if over.num_rel is None else over.num_rel
+
+
+def number_of_topics(values: Sequence[float], over: Averaging) -> float:
+    """The number of topics averaged over."""
+    return over.topics
+
+
+def run_tag(values: Sequence[float], over: Averaging) -> str:
+    """The tag on the run's last line."""
+    return over.run_tag
+
+
+Summary = Callable[[Sequence[float], Averaging], Union[float, str]]
+
+SUMMARIES: dict[str, Summary] = {  # by the name in a measure's declaration
+    "sum": total, "mean": mean, "geometric mean": geometric_mean, "sum of relevant": total_relevant,
+    "number of topics": number_of_topics, "run tag": run_tag,
+}
+
+
+class Judgments(NamedTuple):
+    """Judgments by topic, and the topics that judge a document twice or contradictorily."""
+
+    topics: Mapping[Any, Any]
+    duplicated: AbstractSet[Any] = frozenset()
+
+
+class JudgedTopic(NamedTuple):
+    """A topic ready for the measures.
+
+    judged      what a measure sees
+    is_missing  whether the run does not have the topic; then `scores` stand for
+                a ranking of one unpooled document
+    """
+
+    topic: Any
+    judgments: Any
+    scores: Mapping[Any, float]
+    judged: Any
+    is_missing: bool
+
+
+_UNPOOLED = b"\n"  # the docno of nothing: no file and no judgment can name it
+
+Rankings = Iterable[tuple[Any, Mapping[Any, float], int]]  # topic, {docno: score}, number of lines
+Failures = dict[Any, Optional[TrecEvalError]]  # topics that cannot be evaluated; None: a document is there twice
+
+
+def _judged_topics(judgments: Judgments, rankings: Rankings, settings: Settings, failures: Failures,
+                   only: Any = None) -> Iterator[JudgedTopic]:
+    """Judge the rankings and, with -c, the topics that have none.
+
+    A ranking comes with the number of its lines; fewer documents than lines
+    means that a document is there twice.  Topics that cannot be evaluated are
+    put into `failures`.  `only` is the one topic that is wanted, if it is one.
+    """
+    judge = REL_FORMATS[settings.rel_format].judge
+    seen = set()
+
+    def missing() -> Rankings:
+        """The topics that the rankings before did not have."""
+        if settings.complete and settings.release.evaluates_missing:
+            for topic in judgments.topics if only is None else {only} & judgments.topics.keys():
+                if topic not in seen:
+                    yield topic, {_UNPOOLED: 0.0}, 1
+
+    for is_missing, group in (False, rankings), (True, missing()):
+        for topic, scores, lines in group:
+            seen.add(topic)
+            if topic in judgments.duplicated or lines != len(scores):
+                failures[topic] = None
+                continue
+            try:
+                judged = judge(judgments.topics[topic], scores, settings)
+            except TrecEvalError as error:
+                failures[topic] = error
+                continue
+            yield JudgedTopic(topic, judgments.topics[topic], scores, judged, is_missing)
+
+
+Zscores = Mapping[str, Mapping[str, tuple[float, float]]]  # {topic: {printed name: (mean, deviation)}}
+
+
+class Evaluated:
+    """The values of all columns for the evaluated topics, and what they are averaged over.
+
+    rows          by topic, a value a column; 0 where the value is a text
+    texts         by topic, the texts by the column's number
+    over          see Averaging
+    qrels_topics  the topics that have judgments
+    is_zscored    whether the values have been converted to Z-scores
+    judged        by topic, what was judged; only if it is to be kept
+    """
+
+    def __init__(self, columns: list[Column], settings: Settings, keeps_judged: bool = False):
+        self.columns = columns
+        self.settings = settings
+        self.rows: dict[Any, array[float]] = {}
+        self.texts: dict[Any, dict[int, str]] = {}
+        self.over = Averaging(0)
+        self.qrels_topics: AbstractSet[Any] = frozenset()
+        self.is_zscored = False
+        self.judged: Optional[dict[Any, JudgedTopic]] = {} if keeps_judged else None
+        self._calls = [(column.measure.function, column.arguments) for column in columns]
+        self._text_columns = [i for i, column in enumerate(columns) if column.measure.summary is None]
+
+    def add(self, topic: JudgedTopic) -> None:
+        """Evaluate a topic; if it has been evaluated before, the new values count."""
+        values: list[Any] = [function(topic.judged, *arguments) for function, arguments in self._calls]
+        if topic.is_missing:
+            for i, column in enumerate(self.columns):
+                if column.is_zero_if_missing:
+                    values[i] = "" if i in self._text_columns else 0.0
+        if self._text_columns:
+            self.texts[topic.topic] = {i: values[i] for i in self._text_columns}
+            for i in self._text_columns:
+                values[i] = 0.0
+        self.rows[topic.topic] = array("d", values)
+        if self.judged is not None:
+            self.judged[topic.topic] = topic
+
+    def average_over(self, judgments: Judgments) -> None:
+        """Say which topics there are, after all of them have been added."""
+        settings = self.settings
+        self.qrels_topics = judgments.topics.keys()
+        topics = len(judgments.topics) if settings.complete else len(self.rows)
+        missing = 0 if settings.release.evaluates_missing else topics - len(self.rows)
+        num_rel = None
+        if settings.complete and any(column.measure.summary == "sum of relevant" for column in self.columns):
+            num_rel = sum(grade > 0 for grades in judgments.topics.values() for grade in grades.values())
+        self.over = Averaging(topics, missing, num_rel=num_rel)
+
+    def convert_to_zscores(self, norms: Zscores, notes: Notes) -> None:
+        """Replace each value v by (v - mean) / deviation, with the norms of its topic and printed name."""
+        self.is_zscored = True
+        for topic in self.ordered():
+            of_topic = norms.get(_decode(topic), {})
+            for i, column in enumerate(self.columns):
+                if not column.measure.is_zscored:
+                    continue
+                if column.name not in of_topic:
+                    notes.add("zscores", "zscores", "expected a line for each value, found none for topic "
+                              f"{_quoted(topic)}, measure {column.name}, which becomes {_NO_ZSCORE:.0f}")
+                self.rows[topic][i] = _zscore(self.rows[topic][i], of_topic.get(column.name))
+
+    def ordered(self) -> list[Any]:
+        """The evaluated topics in byte order, which is the order of output and of adding."""
+        return sorted(self.rows, key=_encode)
+
+    def topic_values(self, topic: Any) -> Iterator[tuple[str, Union[float, str]]]:
+        """Printed name and value of each column that is shown for a topic."""
+        texts = self.texts.get(topic, {})
+        for i, (column, value) in enumerate(zip(self.columns, self.rows[topic])):
+            if not column.measure.summary_only:
+                yield self._shown(column, texts.get(i, value))
+
+    def summaries(self, instead: Mapping[str, Summary] = {}) -> Iterator[tuple[Column, Union[float, str]]]:
+        """Each column that is summarised, with its value over all topics.
+
+        `instead` has summaries that take the place of a measure's own, by its name.
+        """
+        rows = [self.rows[topic] for topic in self.ordered()]
+        for i, column in enumerate(self.columns):
+            if column.measure.summary is not None:
+                summary = instead.get(column.measure.name, SUMMARIES[column.measure.summary])
+                yield column, summary([row[i] for row in rows], self.over)
+
+    def summary_values(self) -> Iterator[tuple[str, Union[float, str]]]:
+        """Printed name and value of each column that is shown in the summary."""
+        return itertools.starmap(self._shown, self.summaries())
+
+    def _shown(self, column: Column, value: Union[float, str]) -> tuple[str, Union[float, str]]:
+        """The name and the value as they are shown."""
+        if isinstance(value, str):
+            return column.name, value
+        if self.is_zscored:
+            return "Z" + column.name, float(value)
+        return column.name, int(value) if column.measure.is_count else float(value)
+
+    def evaluation(self) -> Evaluation:
+        """All values as dicts."""
+        return Evaluation({_decode(topic): dict(self.topic_values(topic)) for topic in self.ordered()},
+                          dict(self.summary_values()))
+
+
+_NO_ZSCORE = -1000000.0  # for a value that no norm can convert
+
+
+def _zscore(value: float, norm: Optional[tuple[float, float]]) -> float:
+    """By how many deviations the value is above the mean."""
+    if norm is None:
+        return _NO_ZSCORE
+    mean, deviation = norm
+    if deviation == 0:
+        return 0.0 if value == mean else _NO_ZSCORE
+    return (value - mean) / deviation
+
+
+_NORM = "0 or a number from 1e-100 to 1e100"
+
+
+def _is_norm(value: float) -> bool:
+    """Whether it is _NORM.  With these, no Z-score can be infinite or NaN."""
+    return abs(value) <= 1e100 and (value == 0 or abs(value) >= 1e-100)
+
+
+def _checked_norms(zscores: Any) -> Optional[Zscores]:
+    """Norms as floats, if there are any.  Raises if they cannot be taken for that."""
+    if zscores is None:
+        return None
+    norms: dict[str, dict[str, tuple[float, float]]] = {}
+    for topic, of_topic in _items(zscores, "zscores"):
+        norms[topic] = {}
+        for name, pair in _items(of_topic, f"zscores of topic {topic!r}", "measures"):
+            place = f"zscores, topic {topic!r}, measure {name!r}"
+            try:
+                if not isinstance(pair, (tuple, list)):
+                    raise TypeError
+                mean, deviation = array("d", pair)
+            except OverflowError:
+                mean = deviation = math.inf
+            except (TypeError, ValueError):
+                raise TypeError(f"{place}: expected a pair (mean, deviation), found {pair!r}") from None
+            if not (_is_norm(mean) and _is_norm(deviation)):
+                raise TrecEvalError(f"{place}: expected {_NORM} as mean and as deviation, found {pair!r}")
+            norms[topic][name] = mean, deviation
+    return norms
+
+
+class Evaluation(NamedTuple):
+    """What `evaluate` returns.
+
+    topics   {topic: {printed name: value}}
+    summary  {printed name: value over all topics}
+
+    Counts are ints, relstring (topics only) and runid (summary only) are str,
+    all other values float.
+    """
+
+    topics: dict[str, dict[str, Union[float, str]]]
+    summary: dict[str, Union[float, str]]
+
+
+def evaluate(qrels: Mapping[str, Any], run: Mapping[str, Mapping[str, float]],
+             measures: Iterable[str] = ("official",), *, release: str = "10.0", relevance_level: int = 1,
+             complete: bool = False, judged_only: bool = False, depth: Optional[int] = None,
+             collection_size: int = 0, rel_format: str = "qrels", zscores: Optional[Zscores] = None) -> Evaluation:
+    """Evaluate a run {topic: {docno: score}} on qrels {topic: {docno: grade}}.
+
+    `measures` are measures and nicknames as after trec_eval's -m; several
+    parameters for one measure are merged.  The keywords are trec_eval's options
+    -l, -c, -J, -M, -N, -R and -Z.  Topics of the run without judgments are ignored,
+    and so are topics of the qrels without a ranking unless `complete`.
+
+    With another `rel_format` the judgments are as the reader of that format
+    returns them.
+
+    Nothing is kept between calls and no argument is changed.  Raises
+    TrecEvalError (a ValueError), among others if no topic can be evaluated.
+
+    >>> qrels = {"1": {"a": 1, "b": 0}, "2": {"a": 1}}
+    >>> run = {"1": {"b": 0.9, "a": 0.1}}
+    >>> evaluate(qrels, run, ["P.1", "P.2", "recip_rank"]).topics
+    {'1': {'recip_rank': 0.5, 'P_1': 0.0, 'P_2': 0.5}}
+    >>> evaluate(qrels, run, ["num_q", "recip_rank"], complete=True).summary
+    {'num_q': 2, 'recip_rank': 0.25}
+    """
+    settings = _checked_settings(release, relevance_level, complete, judged_only, depth, collection_size, rel_format)
+    notes = Notes()
+    evaluated = _evaluate_dicts(qrels, run, measures, settings, notes, norms=_checked_norms(zscores))
+    notes.warn()
+    return evaluated.evaluation()
+
+
+def _evaluate_dicts(qrels: Mapping[str, Any], run: Mapping[str, Mapping[str, float]], measures: Iterable[str],
+                    settings: Settings, notes: Notes, *, norms: Optional[Zscores] = None,
+                    keeps_judged: bool = False) -> Evaluated:
+    """Evaluate a run on judgments, both in memory."""
+    columns = _columns([measures] if isinstance(measures, str) else measures, settings, notes)
+    columns = [column for column in columns if column.measure.summary != "run tag"]  # which dicts do not have
+    check = REL_FORMATS[settings.rel_format].check
+    judgments = Judgments({topic: check(topic, of_topic) for topic, of_topic in _items(qrels, "qrels")})
+    rankings = ((topic, _checked_scores(topic, ranking), len(ranking))
+                for topic, ranking in _items(run, "run") if topic in judgments.topics)
+    failures: Failures = {}
+    evaluated = Evaluated(columns, settings, keeps_judged)
+    for judged_topic in _judged_topics(judgments, rankings, settings, failures):
+        evaluated.add(judged_topic)
+    for topic in sorted(failures, key=_encode):
+        raise TrecEvalError(f"topic {_quoted(topic)}: {failures[topic]}", status=4)
+    if not evaluated.rows:
+        raise _nothing_in_common(("qrels", judgments.topics), ("run", run))
+    evaluated.average_over(judgments)
+    if norms is not None:
+        evaluated.convert_to_zscores(norms, notes)
+    return evaluated
+
+
+def _nothing_in_common(*files: tuple[str, Collection[Any]]) -> TrecEvalError:
+    """The error for files without a common topic.  It shows one of each, because often they are spelt differently."""
+    found = []
+    for name, topics in files:
+        example = f" ({_quoted(min(topics, key=_encode))})" if topics else ""
+        found.append(f"{name} has {_plural(len(topics), 'topic')}{example}")
+    return TrecEvalError(f"expected topics in both files, found none: {', '.join(found)}", status=7)
+
+
+# ---- Files ----
+# A file is read in blocks of whole lines.  A block is split into columns, each
+# column is converted at once, and a plain loop stores the rows.  Topics and
+# docnos stay bytes on their way from a file to the output, because trec_eval
+# compares and prints bytes.  What is returned to a caller is decoded first.
+
+__all__ += ["evaluate_files", "read_qrels", "read_run", "read_zscores"]
+
+_BLOCK_SIZE = 1 << 14  # larger blocks fall out of the processor's cache when they are split
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+class Source:
+    """Bytes with a name, which can be read from the start as often as needed."""
+
+    def __init__(self, name: str, opener: Callable[[], ContextManager[BinaryIO]], size: int = 0):
+        self.name = name
+        self._open = opener
+        self._size = size
+        self._stored: Optional[BinaryIO] = None  # what is being read
+
+    @classmethod
+    def of(cls, source: Any, name: str = "input") -> Source:
+        """The Source of a path, of "-" (standard input), or of an open file or iterable of lines, read whole now."""
+        if isinstance(source, Source):
+            return source
+        if not isinstance(source, (str, bytes, os.PathLike)):
+            if hasattr(source, "read"):
+                text = _encode(source.read())
+            else:
+                text = b"".join(map(_whole_line, source))
+            return cls(str(getattr(source, "name", name)), lambda: io.BytesIO(text))
+        path = os.fspath(source)
+        if path in ("-", b"-"):
+            if getattr(sys.stdin, "closed", False):
+                raise TrecEvalError("standard input: cannot be read: it is closed")
+            if not hasattr(sys.stdin, "buffer"):
+                return cls.of(sys.stdin or (), "standard input")
+            return cls._copied("standard input", lambda: contextlib.nullcontext(sys.stdin.buffer))
+        name = _decode(path)
+        try:
+            status = os.stat(path)
+        except (OSError, ValueError) as error:
+            raise _cannot_read(name, error) from None
+        if stat.S_ISREG(status.st_mode):
+            return cls(name, lambda: open(path, "rb"), status.st_size)
+        return cls._copied(name, lambda: open(path, "rb"))
+
+    @classmethod
+    def _copied(cls, name: str, opener: Callable[[], ContextManager[BinaryIO]]) -> Source:
+        """A copy on disk of a pipe, which by itself can be read only once."""
+        import shutil  # here because these take milliseconds, and few need them
+        import tempfile
+        try:
+            copy = tempfile.TemporaryFile()
+            with opener() as stream:
+                shutil.copyfileobj(stream, copy)
+        except OSError as error:
+            raise _cannot_read(name, error) from None
+
+        def reopen() -> ContextManager[BinaryIO]:
+            copy.seek(0)
+            return contextlib.nullcontext(copy)
+        made = cls(name, reopen, copy.tell())
+        weakref.finalize(made, copy.close)
+        return made
+
+    @property
+    def fraction(self) -> float:
+        """How much of the bytes as stored has been read, or 0 if their number is not known."""
+        if not self._stored or not self._size:
+            return 0.0
+        return 1.0 if self._stored.closed else self._stored.tell() / self._size
+
+    def blocks(self) -> Iterator[bytes]:
+        """The content, unpacked if it is compressed, in blocks of whole lines."""
+        try:
+            with self._open() as self._stored:
+                stream = _unpacked(self._stored)
+                while True:
+                    block = stream.read(_BLOCK_SIZE)
+                    if not block:
+                        return
+                    block += stream.readline()
+                    yield block
+        except (OSError, EOFError, ImportError) as error:
+            raise _cannot_read(self.name, error) from None
+        except Exception as error:  # zlib.error and LZMAError, whose modules may be missing here
+            if type(error).__module__ not in ("zlib", "_lzma", "lzma"):
+                raise
+            raise _cannot_read(self.name, error) from None
+
+
+def _whole_line(line: Any) -> bytes:
+    """A line of an iterable, with a line end."""
+    if not isinstance(line, (str, bytes)):
+        raise TypeError(f"expected lines of str or bytes, found {line!r}")
+    text = _encode(line)
+    return text if text.endswith(b"\n") else text + b"\n"
+
+
+def _unpacked(stored: BinaryIO) -> BinaryIO:
+    """The stream itself, or what it holds if its first bytes say that it is compressed."""
+    head = stored.read(10)
+    stored.seek(0)
+    # Imported here because a Python may have been built without one of them.
+    if head.startswith(b"\x1f\x8b"):
+        import gzip
+        return cast(BinaryIO, gzip.open(stored))
+    if re.match(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)", head):
+        import bz2
+        return cast(BinaryIO, bz2.open(stored))
+    if head.startswith(b"\xfd7zXZ\x00"):
+        import lzma
+        return cast(BinaryIO, lzma.open(stored))
+    return stored
+
+
+def _cannot_read(name: str, error: Exception) -> TrecEvalError:
+    """The error for a file that the system does not give."""
+    reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+    return TrecEvalError(f"{name}: cannot be read: {' '.join(reason.split())}")
+
+
+class Layout(NamedTuple):
+    """How the lines of one kind of file are built.
+
+    content       what the lines hold, for messages
+    fields        the names of the fields
+    has_more      whether fields may follow, to be ignored
+    other_fields  how many fields a line of the other file has: judgments for a run, a run for judgments
+    comment       what a comment line begins with
+    """
+
+    content: str
+    fields: tuple[str, ...]
+    has_more: bool = False
+    other_fields: int = 0
+    comment: Pattern[bytes] = re.compile(rb"^#", re.M)
+
+
+_QRELS = Layout("judgments", ("topic", "iter", "docno", "grade"), other_fields=6)
+_RUN = Layout("results", ("topic", "Q0", "docno", "rank", "score", "tag"), has_more=True, other_fields=4,
+              comment=re.compile(rb"^[ \t\r\v\f]*#", re.M))
+_ZSCORES = Layout("Z-score norms", ("topic", "measure", "mean", "deviation"))
+
+Columns = Sequence[Sequence[bytes]]  # of a block, the texts of each field
+Table = tuple[Sequence[int], Columns]  # with the line numbers
+
+
+def _tables(source: Source, layout: Layout, release: Release, notes: Notes) -> Iterator[Table]:
+    """The fields of a file, block by block, column by column."""
+    number = 1
+    found = False
+    for block in _text_blocks(source, notes):
+        has_comments = release.has_comments and b"#" in block and layout.comment.search(block)
+        columns = None if has_comments else _split(block, len(layout.fields))
+        lines = block.count(b"\n")
+        numbers: Sequence[int] = range(number, number + lines)
+        if columns is None:
+            numbers, columns = _split_lines(block, number, source.name, layout, release)
+        if numbers:
+            found = True
+            yield numbers, columns
+        number += lines
+    if not found:
+        raise _nothing_found(source, layout)
+
+
+def _text_blocks(source: Source, notes: Notes) -> Iterator[bytes]:
+    """The blocks of a text file, each with a line end at its end."""
+    is_first = True
+    for block in source.blocks():
+        if is_first and block.startswith(_BYTE_ORDER_MARK):
+            block = block[len(_BYTE_ORDER_MARK):]
+            notes.add("byte-order mark", f"{source.name}:1", "a byte-order mark is skipped")
+        is_first = False
+        if b"\0" in block:
+            lines = (line for block in source.blocks() for line in block.split(b"\n")[:-1])
+            before = len(list(itertools.takewhile(lambda line: b"\0" not in line, lines)))
+            raise TrecEvalError(f"{source.name}:{before + 1}: expected text, found a NUL byte: this is a binary file")
+        yield block if block.endswith(b"\n") else block + b"\n"
+
+
+def _split(block: bytes, width: int) -> Optional[Columns]:
+    """The columns of a block if each of its lines has so many fields, else None.
+
+    Splitting a whole block at once costs no more than splitting its lines, and
+    slicing what it gives makes the columns.  A NUL byte put at each line end
+    proves that each line has its fields: they are whole if every so-many-th
+    field is that byte.  No field can hold one, because a file that does is
+    refused.
+
+    >>> _split(b"1 0 a 1\\n1 0 b 0\\n", 4)
+    [[b'1', b'1'], [b'0', b'0'], [b'a', b'b'], [b'1', b'0']]
+    """
+    marked = block.replace(b"\n", b" \0 ")
+    lines = (len(marked) - len(block)) // 2
+    step = width + 1
+    fields = marked.split()
+    if len(fields) != lines * step or fields[width::step].count(b"\0") != lines:
+        return None
+    return [fields[i::step] for i in range(width)]
+
+
+def _split_lines(block: bytes, number: int, file: str, layout: Layout, release: Release) -> Table:
+    """The columns of the lines of a block that hold fields, with the lines' numbers."""
+    width = len(layout.fields)
+    numbers, rows = [], []
+    for number, line in enumerate(block.split(b"\n"), number):
+        fields = line.split()
+        is_comment = release.has_comments and layout.comment.match(line)
+        if not fields or is_comment:
+            continue
+        if len(fields) < width or (len(fields) > width and not layout.has_more):
+            are_swapped = number == 1 and len(fields) == layout.other_fields
+            hint = "; are the files the wrong way round?" if are_swapped else ""
+            raise TrecEvalError(f"{file}:{number}: expected {width} fields ({' '.join(layout.fields)}), "
+                                f"found {len(fields)}: {_quoted(line)}{hint}")
+        numbers.append(number)
+        rows.append(fields[:width])
+    return numbers, list(zip(*rows))
+
+
+def _nothing_found(source: Source, layout: Layout) -> TrecEvalError:
+    """The error for a file without lines."""
+    return TrecEvalError(f"{source.name}: expected lines of {layout.content} ({' '.join(layout.fields)}), found none")
+
+
+def _grades(texts: Sequence[bytes], numbers: Sequence[int], file: str, notes: Notes) -> list[int]:
+    """Convert a column of grades, as C reads integers."""
+    read = {text: _integer(text) for text in set(texts)}
+    if not all(is_plain for _, is_plain in read.values()):
+        for number, text in zip(numbers, texts):
+            grade, is_plain = read[text]
+            if not is_plain:
+                notes.add("grade", f"{file}:{number}", f"expected an integer as grade, found {_quoted(text)}",
+                          str(grade))
+    return [read[text][0] for text in texts]
+
+
+def _scores(texts: Sequence[bytes], numbers: Sequence[int], file: str, notes: Notes,
+            field: str = "score") -> list[float]:
+    """Convert a column of scores, or of another `field`, as C reads decimals; raise if one is NaN."""
+    plain = _plain_scores(texts)
+    if plain is not None:
+        return plain
+    scores = []
+    for number, text in zip(numbers, texts):
+        score, is_plain = _decimal(text)
+        if math.isnan(score):
+            raise TrecEvalError(f"{file}:{number}: expected a number as {field}, found {_quoted(text)}, "
+                                "by which nothing can be ranked")
+        if not is_plain:
+            notes.add(field, f"{file}:{number}", f"expected a number as {field}, found {_quoted(text)}", f"{score:g}")
+        scores.append(score)
+    return scores
+
+
+def _plain_scores(texts: Sequence[bytes]) -> Optional[list[float]]:
+    """Convert a column of scores if all of them are plain numbers, else None."""
+    together = b"".join(texts)
+    if b"_" in together or b"n" in together or b"N" in together:  # float() would take 1_0, nan and inf
+        return None
+    try:
+        return list(map(float, texts))
+    except ValueError:
+        return None
+
+
+class RunReader:
+    """A run, topic after topic.
+
+    Iterating gives (topic, {docno: score}, number of lines) for each topic that
+    is wanted, as soon as the next topic begins, so that one topic at a time is
+    in memory.  If a topic turns out to come back later in the file, the run is
+    read again from the start and all topics are given once more, complete:
+    what is given last for a topic counts.
+    """
+
+    def __init__(self, source: Source, wanted: Optional[AbstractSet[bytes]], release: Release, notes: Notes,
+                 progress: Optional[Progress] = None):
+        self.source = source
+        self.wanted = wanted
+        self.tag = b""
+        self._release = release
+        self._notes = notes
+        self._progress = progress
+        self._topics_done = 0
+        self._lines_read = 0
+
+    def __iter__(self) -> Iterator[tuple[bytes, dict[bytes, float], int]]:
+        finished: set[bytes] = set()
+        current = None
+        ranking: dict[bytes, float] = {}
+        lines = 0
+        for topics, docnos, scores in self._blocks():
+            for topic, docno, score in zip(topics, docnos, scores):
+                if topic != current:
+                    if self.wanted is not None and topic not in self.wanted:
+                        continue
+                    if current is not None:
+                        yield current, ranking, lines
+                        finished.add(current)
+                        self._topics_done = len(finished)
+                    if topic in finished:
+                        yield from self._collected()
+                        return
+                    current, ranking, lines = topic, {}, 0
+                ranking[docno] = score
+                lines += 1
+        if current is not None:
+            yield current, ranking, lines
+
+    def _blocks(self) -> Iterator[tuple[Sequence[bytes], Sequence[bytes], Sequence[float]]]:
+        """Topics, docnos and scores, block by block.  Lines of topics that are not wanted may be left out."""
+        for numbers, (topics, _, docnos, _, texts, tags) in _tables(self.source, _RUN, self._release, self._notes):
+            self.tag = tags[-1]
+            self._lines_read = numbers[-1]
+            self._report()
+            scores = _plain_scores(texts)
+            if scores is None:  # of topics that are not wanted, no score can be wrong
+                rows = [row for row in zip(topics, docnos, texts, numbers)
+                        if self.wanted is None or row[0] in self.wanted]
+                topics, docnos, texts, numbers = zip(*rows) if rows else ((), (), (), ())
+                scores = _scores(texts, numbers, self.source.name, self._notes)
+            yield topics, docnos, scores
+
+    def _collected(self) -> Iterator[tuple[bytes, dict[bytes, float], int]]:
+        """All topics of a run whose lines are not grouped by topic."""
+        self._notes.restart(self.source.name)
+        self._topics_done = 0
+        # Docnos are kept as text, because as objects of their own they take three times the memory.
+        collected: dict[bytes, tuple[bytearray, array[float]]] = {}
+        for topics, docnos, scores in self._blocks():
+            for topic, docno, score in zip(topics, docnos, scores):
+                try:
+                    names, values = collected[topic]
+                except KeyError:
+                    if self.wanted is not None and topic not in self.wanted:
+                        continue
+                    names, values = collected[topic] = bytearray(), array("d")
+                names += docno
+                names += b" "
+                values.append(score)
+        for self._topics_done, topic in enumerate(list(collected)):
+            self._report()
+            names, values = collected.pop(topic)
+            yield topic, dict(zip(bytes(names).split(), values)), len(values)
+
+    def whole(self) -> tuple[dict[bytes, dict[bytes, float]], set[bytes]]:
+        """All of the run at once, and the topics that have a document twice."""
+        rankings, duplicated = {}, set()
+        for topic, ranking, lines in self:
+            if len(ranking) != lines:
+                duplicated.add(topic)
+            rankings[topic] = ranking
+        return rankings, duplicated
+
+    def _report(self) -> None:
+        """Show progress, if that is wanted."""
+        if self._progress:
+            self._progress.show(self._topics_done, self._lines_read, self.source.fraction)
+
+
+class Progress:
+    """How far the reading of a run has come, for a terminal, once it takes longer than two seconds."""
+
+    def __init__(self, terminal: IO[str]):
+        self._terminal = terminal
+        self._shown = ""
+        self._next = time.monotonic() + 2
+
+    def show(self, topics: int, lines: int, fraction: float) -> None:
+        """Topics done, lines read, and the fraction of the file, 0 if its size is not known."""
+        if time.monotonic() >= self._next:
+            part = f", {int(100 * fraction)}%" if fraction else ""
+            self._print(f"{_plural(topics, 'topic')}, {_plural(lines, 'line')} read{part}")
+            self._next = time.monotonic() + 0.2
+
+    def erase(self) -> None:
+        """Leave the terminal as it was."""
+        if self._shown:
+            self._print("")
+            self._print("")
+
+    def _print(self, text: str) -> None:
+        """Show a text in place of the one before."""
+        self._terminal.write("\r" + text.ljust(len(self._shown)))
+        self._terminal.flush()
+        self._shown = text
+
+
+class JudgmentFile(NamedTuple):
+    """How the judgments of one format are read from a file.
+
+    read   reads them
+    error  says of a topic in Judgments.duplicated what is wrong with which lines
+    """
+
+    read: Callable[[Source, Release, Notes], Judgments]
+    error: Callable[[Source, Release, bytes], TrecEvalError]
+
+
+JUDGMENT_FILES: dict[str, JudgmentFile] = {}  # by the name of the format
+
+
+def _read_qrels(source: Source, release: Release, notes: Notes) -> Judgments:
+    """Read a qrels file."""
+    qrels: dict[bytes, dict[bytes, int]] = {}
+    duplicated = set()
+    current = None
+    judgments: dict[bytes, int] = {}
+    for numbers, (topics, _, docnos, texts) in _tables(source, _QRELS, release, notes):
+        grades = _grades(texts, numbers, source.name, notes)
+        for topic, docno, grade in zip(topics, docnos, grades):
+            if topic != current:
+                current = topic
+                judgments = qrels.setdefault(topic, {})
+            if docno in judgments:
+                duplicated.add(topic)
+            judgments[docno] = grade
+    return Judgments(qrels, duplicated)
+
+
+def _duplicate(source: Source, layout: Layout, release: Release, topic: bytes,
+               key: Sequence[int] = (2,)) -> TrecEvalError:
+    """The error for the first document that a topic has twice; `key` are the fields that must differ."""
+    first: dict[tuple[bytes, ...], int] = {}
+    for numbers, columns in _tables(source, layout, release, Notes()):
+        for number, row in zip(numbers, zip(*columns)):
+            if row[0] != topic:
+                continue
+            document = tuple(row[field] for field in key)
+            if document in first:
+                whole, group = ("group", f", group {_quoted(row[1])}") if 1 in key else ("topic", "")
+                return TrecEvalError(
+                    f"{source.name}:{number}: expected each document of a {whole} once, found {_quoted(row[2])} "
+                    f"of topic {_quoted(topic)}{group} again, first on line {first[document]}", status=4)
+            first[document] = number
+    raise AssertionError(f"no duplicate of topic {topic!r} in {source.name}")
+
+
+JUDGMENT_FILES["qrels"] = JudgmentFile(
+    _read_qrels, lambda source, release, topic: _duplicate(source, _QRELS, release, topic))
+
+
+def _read_judgments(source: Any, name: str, rel_format: str, release: str) -> Any:
+    """Read judgments of any format for a caller of the library; `name` is for a source that has none."""
+    file, rules, notes = Source.of(source, name), _release(release), Notes()
+    form = JUDGMENT_FILES[rel_format]
+    judgments = form.read(file, rules, notes)
+    for topic in judgments.duplicated:
+        raise form.error(file, rules, topic)
+    notes.warn()
+    return _decoded(judgments.topics)
+
+
+def _decoded(judgments: Any) -> Any:
+    """The names in nested judgments as text; numbers as they are."""
+    if isinstance(judgments, dict):
+        return {_decode(name): _decoded(part) for name, part in judgments.items()}
+    if isinstance(judgments, list):
+        return [(_decode(docno), level) for docno, level in judgments]
+    return judgments
+
+
+def read_qrels(source: Any, *, release: str = "10.0") -> dict[str, dict[str, int]]:
+    """Read judgments, lines of `topic iter docno grade`, into {topic: {docno: grade}}.
+
+    `source` is a path ("-" is standard input), an open file, or an iterable of
+    lines, and may be gzip, bzip2 or xz compressed.  Only release 10.0 has
+    comment lines (#).  Raises TrecEvalError; warns with TrecEvalWarning.
+
+    >>> read_qrels(["301 0 FT911-1 1", "301 0 FT911-2 0", "302 0 FT911-2 2"])
+    {'301': {'FT911-1': 1, 'FT911-2': 0}, '302': {'FT911-2': 2}}
+    """
+    return cast(dict[str, dict[str, int]], _read_judgments(source, "qrels", "qrels", release))
+
+
+def read_run(source: Any, *, release: str = "10.0") -> dict[str, dict[str, float]]:
+    """Read a run, lines of `topic Q0 docno rank score tag`, into {topic: {docno: score}}.
+
+    `source` as for `read_qrels`.  What follows the tag is ignored, and so are Q0
+    and rank: the scores alone decide the ranking.
+
+    >>> read_run(["301 Q0 FT911-1 1 2.5 bm25", "301 Q0 FT911-2 2 1e-3 bm25"])
+    {'301': {'FT911-1': 2.5, 'FT911-2': 0.001}}
+    """
+    file, rules, notes = Source.of(source, "run"), _release(release), Notes()
+    rankings, duplicated = RunReader(file, None, rules, notes).whole()
+    for topic in duplicated:
+        raise _duplicate(file, _RUN, rules, topic)
+    notes.warn()
+    return cast(dict[str, dict[str, float]], _decoded(rankings))
+
+
+def read_zscores(source: Any) -> Zscores:
+    """Read norms, lines of `topic measure mean deviation`, into {topic: {measure: (mean, deviation)}}.
+
+    Measures are named as they are printed.  `source` as for `read_qrels`.
+
+    >>> read_zscores(["1 map 0.25 0.1", "1 P_5 0.4 0.2"])
+    {'1': {'map': (0.25, 0.1), 'P_5': (0.4, 0.2)}}
+    """
+    notes = Notes()
+    norms = _read_zscores(Source.of(source, "zscores"), RELEASES["10.0"], notes)
+    notes.warn()
+    return norms
+
+
+def _read_zscores(source: Source, release: Release, notes: Notes) -> Zscores:
+    """Read norms."""
+    norms: dict[str, dict[str, tuple[float, float]]] = {}
+    for numbers, columns in _tables(source, _ZSCORES, release, notes):
+        for number, (topic, name, *texts) in zip(numbers, zip(*columns)):
+            pair = []
+            for field, text in zip(_ZSCORES.fields[2:], texts):
+                value, is_plain = _decimal(text)
+                if not is_plain or not _is_norm(value):
+                    expected = _NORM if is_plain else "a number"
+                    raise TrecEvalError(f"{source.name}:{number}: expected {expected} as {field}, "
+                                        f"found {_quoted(text)}")
+                pair.append(value)
+            of_topic = norms.setdefault(_decode(topic), {})
+            if _decode(name) in of_topic:
+                raise TrecEvalError(f"{source.name}:{number}: expected one line a topic and measure, "
+                                    f"found {_quoted(name)} of topic {_quoted(topic)} again")
+            of_topic[_decode(name)] = pair[0], pair[1]
+    return norms
+
+
+def evaluate_files(qrels: Any, run: Any, measures: Iterable[str] = ("official",), *,
+                   zscores: Optional[Zscores] = None, **settings: Any) -> Evaluation:
+    """Evaluate the run in one file on the judgments in another, one topic at a time.
+
+    `qrels` and `run` as for `read_qrels` and `read_run`, everything else as for
+    `evaluate`; the summary has the runid, too.  Memory does not grow with the
+    length of a run that is given as a path.  Suspicious input is warned of
+    (TrecEvalWarning).
+
+    >>> evaluate_files(["1 0 a 1"], ["1 Q0 b 1 0.9 bm25", "1 Q0 a 2 0.1 bm25"], ["runid", "recip_rank"]).summary
+    {'runid': 'bm25', 'recip_rank': 0.5}
+    """
+    notes = Notes()
+    evaluated = _evaluate_files(Source.of(qrels, "qrels"), Source.of(run, "run"),
+                                [measures] if isinstance(measures, str) else list(measures),
+                                _checked_settings(**settings), notes, norms=_checked_norms(zscores))
+    notes.warn()
+    return evaluated.evaluation()
+
+
+def _evaluate_files(qrels: Source, run: Source, requests: Sequence[str], settings: Settings, notes: Notes, *,
+                    only: Optional[str] = None, first_only: bool = False, norms: Optional[Zscores] = None,
+                    progress: Optional[Progress] = None, keeps_judged: bool = False) -> Evaluated:
+    """Evaluate the run of one file on the judgments of another; `only` is the one topic wanted, if it is one."""
+    columns = _columns(requests, settings, notes, first_only)
+    form = JUDGMENT_FILES[settings.rel_format]
+    judgments = form.read(qrels, settings.release, notes)
+    topic = None if only is None else _encode(only)
+    wanted = judgments.topics.keys() if topic is None else {topic} & judgments.topics.keys()
+    reader = RunReader(run, wanted, settings.release, notes, progress)
+    failures: Failures = {}
+    evaluated = Evaluated(columns, settings, keeps_judged)
+    for judged_topic in _judged_topics(judgments, reader, settings, failures, topic):
+        evaluated.add(judged_topic)
+    for failed in sorted(failures):
+        error = failures[failed]
+        if error is not None:
+            raise TrecEvalError(f"topic {_quoted(failed)}: {error}", status=4)
+        if failed in judgments.duplicated:
+            raise form.error(qrels, settings.release, failed)
+        raise _duplicate(run, _RUN, settings.release, failed)
+    if not evaluated.rows:
+        in_run = _topics_of(run, settings.release)
+        if topic is None:
+            raise _nothing_in_common((qrels.name, judgments.topics), (run.name, in_run))
+        found = qrels.name if topic in judgments.topics else run.name if topic in in_run else "neither"
+        raise TrecEvalError(f"expected topic {_quoted(topic)} in both {qrels.name} and {run.name}, "
+                            f"found it in {found}", status=7)
+    missing = sorted(judgments.topics.keys() - evaluated.rows.keys())
+    if missing and not settings.complete and only is None:
+        notes.add("missing topics", run.name, f"{len(missing)} of {_plural(len(judgments.topics), 'topic')} in "
+                  f"{qrels.name} have no results (first {_quoted(missing[0])}) and are ignored; "
+                  "with -c they would count")
+    evaluated.average_over(judgments)
+    evaluated.over = evaluated.over._replace(run_tag=_decode(reader.tag))
+    if norms is not None:
+        evaluated.convert_to_zscores(norms, notes)
+    return evaluated
+
+
+def _topics_of(run: Source, release: Release) -> set[bytes]:
+    """The topics that a run has results for."""
+    return {topic for _, columns in _tables(run, _RUN, release, Notes()) for topic in columns[0]}
+
+
+# ---- The interface of pytrec_eval ----
+# `import trec_eval_ref as pytrec_eval` runs programs written for pytrec_eval:
+# the same names, the same arguments, the same values.
+
+__all__ += ["RelevanceEvaluator", "compute_aggregated_measure", "parse_qrel", "parse_run", "supported_measures",
+            "supported_nicknames"]
+
+_PYTREC_EVAL_RELEASE = RELEASES["9.0.8"]  # whose rules pytrec_eval follows
+
+supported_measures: set[str] = set(NICKNAMES["all_trec"]) - _PYTREC_EVAL_RELEASE.lacks
+supported_nicknames: dict[str, set[str]] = {
+    nickname: set(names) - _PYTREC_EVAL_RELEASE.lacks for nickname, names in NICKNAMES.items()}
+
+_NUMBER_AFTER_UNDERSCORE = re.compile(r"(.+?)_((?:p=)?[-+]?\.?[0-9].*)")
+
+
+class RelevanceEvaluator:
+    """Evaluates any number of runs on the same judgments, as pytrec_eval's class of that name does.
+
+    query_relevance        {topic: {docno: grade}}
+    measures               measures and nicknames; parameters follow a dot or an
+                           underscore: "ndcg_cut.5,10", "P_5"
+    relevance_level        the least grade that counts as relevant
+    judged_docs_only_flag  whether unjudged documents are removed from rankings
+    release                the rules of which trec_eval; pytrec_eval has those of
+                           9.0.8, in which scores are 32-bit floats
+
+    The judgments are copied.  An evaluator never changes, so that threads can
+    share it, and it can be pickled.
+
+    >>> evaluator = RelevanceEvaluator({"1": {"a": 1, "b": 0}}, {"map", "P_1,2", "gm_map"})
+    >>> evaluator.evaluate({"1": {"a": 0.5, "b": 1.5}})
+    {'1': {'map': 0.5, 'gm_map': -0.6931471805599453, 'P_1': 0.0, 'P_2': 0.5}}
+    """
+
+    def __init__(self, query_relevance: Mapping[str, Mapping[str, int]], measures: Iterable[str],
+                 relevance_level: int = 1, judged_docs_only_flag: bool = False, *, release: str = "9.0.8"):
+        try:
+            level = operator.index(relevance_level)
+            judged_only = bool(operator.index(judged_docs_only_flag))
+        except TypeError:
+            raise TypeError("expected integers as relevance_level and judged_docs_only_flag, "
+                            f"found {relevance_level!r} and {judged_docs_only_flag!r}") from None
+        if level < 1:
+            raise TypeError(f"expected a relevance_level from 1, found {level}")
+        self._settings = Settings(_release(release), level, judged_only=judged_only)
+        notes = Notes()
+        self._columns = _columns(_merged(measures, self._settings.release), self._settings, notes)
+        notes.warn()
+        self._names = [_name_of(column) for column in self._columns]
+        for name, number in Counter(self._names).items():
+            if number > 1:
+                raise TrecEvalError(f"measure {name}: expected its parameters once, found {number} different ones",
+                                    status=1)
+        qrels: dict[str, dict[str, int]] = {}
+        for topic, judgments in _items(query_relevance, "query_relevance"):
+            checked = _checked_grades(topic, judgments)
+            if checked:
+                qrels[topic] = dict(checked)
+        self._judgments = Judgments(qrels)
+
+    def evaluate(self, scores: Mapping[str, Mapping[str, float]]) -> dict[str, dict[str, float]]:
+        """Evaluate a run {topic: {docno: score}}; the result is {topic: {printed name: value}}.
+
+        The topics are those that have judgments and are in the run.  A topic
+        with an empty ranking is one of them.  gm_map and gm_bpref are logarithms,
+        num_q is 1, runid and relstring are 0.
+
+        Raises TypeError for a topic or docno that is no string and for a score
+        that is no number, TrecEvalError (a ValueError) for NaN.
+        """
+        evaluated = Evaluated(self._columns, self._settings)
+        for topic in _judged_topics(self._judgments, self._rankings(scores), self._settings, {}):
+            evaluated.add(topic)
+        return {topic: dict(zip(self._names, row)) for topic, row in evaluated.rows.items()}
+
+    def _rankings(self, scores: Any) -> Rankings:
+        """The rankings of the topics that have judgments; those of other topics are checked alike."""
+        for topic, ranking in _items(scores or {}, "scores"):
+            ranking = _checked_scores(topic, ranking)
+            if topic in self._judgments.topics:
+                yield topic, ranking, len(ranking)
+
+
+def _merged(measures: Iterable[str], release: Release) -> Iterator[str]:
+    """The requests for measures in trec_eval's spelling, one a measure where they can be merged.
+
+    As in pytrec_eval, numbers for the same measure go together, each of them
+    once, sorted as texts; and so of several values for set_F the first counts.
+    """
+    together: dict[str, set[str]] = {}
+    for request in [measures] if isinstance(measures, str) else measures:
+        underscored = isinstance(request, str) and _NUMBER_AFTER_UNDERSCORE.fullmatch(request)
+        if underscored and underscored.group(1) in MEASURES:
+            request = ".".join(underscored.groups())
+        name, text = _split_request(request, release)
+        if text and name in NICKNAMES:
+            raise TrecEvalError(f"measure {name}: expected a nickname without parameters, found {_quoted(text)}",
+                                status=1)
+        if text and "=" not in text and len(_default_variants(MEASURES[name].parameters)[0][1]) == 1:
+            together.setdefault(name, set()).update(text.split(","))
+        else:
+            yield request
+    for name, numbers in together.items():
+        yield f"{name}.{','.join(sorted(numbers))}"
+
+
+def _name_of(column: Column) -> str:
+    """The printed name of a column, but as in pytrec_eval set_F and not set_F_0.5."""
+    has_several_values = column.measure.parameters.kind in ("cutoffs", "levels")
+    return column.name if has_several_values or "=" in column.name else column.measure.name
+
+
+def parse_qrel(f_qrel: Any) -> dict[str, dict[str, int]]:
+    """Read judgments, lines of `topic iter docno grade`, into {topic: {docno: grade}}.
+
+    `f_qrel` is an open file or an iterable of lines, or a path.  Stricter than
+    `read_qrels`: raises TrecEvalError (a ValueError) for a grade that is not an
+    integer, AssertionError if a topic judges a document twice.  A grade may have
+    more than 64 bits.
+
+    >>> dict(parse_qrel(["301 0 FT911-1 1", "301 0 FT911-2 0"]))
+    {'301': {'FT911-1': 1, 'FT911-2': 0}}
+    """
+    def grade(text: bytes) -> Optional[int]:
+        return int(text) if _INTEGER.fullmatch(text) else None
+    return _parsed(Source.of(f_qrel, "qrels"), _QRELS, "grade", "an integer", grade)
+
+
+def parse_run(f_run: Any) -> dict[str, dict[str, float]]:
+    """Read a run, lines of `topic Q0 docno rank score tag`, into {topic: {docno: score}}.
+
+    `f_run` as for `parse_qrel`, and with the same errors, for scores that are
+    not numbers and for lines of more than six fields, too.
+
+    >>> dict(parse_run(["301 Q0 FT911-1 1 2.5 bm25", "301 Q0 FT911-2 2 1e-3 bm25"]))
+    {'301': {'FT911-1': 2.5, 'FT911-2': 0.001}}
+    """
+    def score(text: bytes) -> Optional[float]:
+        number, is_plain = _decimal(text)
+        return number if is_plain else None
+    return _parsed(Source.of(f_run, "run"), _RUN._replace(has_more=False), "score", "a number", score)
+
+
+def _parsed(source: Source, layout: Layout, field: str, expected: str,
+            convert: Callable[[bytes], Any]) -> dict[str, dict[str, Any]]:
+    """Topics, docnos and one field of a file, each as pytrec_eval gives them; `convert` gives None for no number."""
+    parsed: dict[str, dict[str, Any]] = defaultdict(dict)  # in which, as there, any other topic is empty
+    if not any(block.strip() for block in source.blocks()):
+        return parsed
+    place = layout.fields.index(field)
+    for numbers, columns in _tables(source, layout, _PYTREC_EVAL_RELEASE, Notes()):
+        for number, topic, docno, text in zip(numbers, columns[0], columns[2], columns[place]):
+            documents = parsed[_decode(topic)]
+            if _decode(docno) in documents:
+                raise AssertionError(_duplicate(source, layout, _PYTREC_EVAL_RELEASE, topic))
+            value = convert(text)
+            if value is None:
+                raise TrecEvalError(f"{source.name}:{number}: expected {expected} as {field}, found {_quoted(text)}")
+            documents[_decode(docno)] = value
+    return parsed
+
+
+def compute_aggregated_measure(measure: str, values: Iterable[float]) -> float:
+    """The value of a measure over all topics, from its values for each of them.
+
+    Counts (num_...) are added up, of logarithms (gm_...) it is the exponential
+    of the mean, of everything else the mean; of no values, NaN.
+
+    >>> compute_aggregated_measure("map", [0.25, 0.75])
+    0.5
+    >>> compute_aggregated_measure("num_ret", [10.0, 5.0])
+    15.0
+    >>> compute_aggregated_measure("gm_map", [math.log(0.25), math.log(1.0)])
+    0.5
+
+    pytrec_eval adds with numpy, in another order than trec_eval does, so the
+    last digit can differ from that of `evaluate`'s summary.
+    """
+    numbers = array("d", values)
+    sum_of_all = _add_as_numpy(numbers)
+    if measure.startswith("num_"):
+        return sum_of_all
+    if not numbers:
+        return math.nan
+    mean_of_all = sum_of_all / len(numbers)
+    try:
+        return math.exp(mean_of_all) if measure.startswith("gm_") else mean_of_all
+    except OverflowError:
+        return math.inf
+
+
+def _add_as_numpy(numbers: Sequence[float]) -> float:
+    """The sum in numpy's order: halves of a long list by themselves, in a short one every eighth number."""
+    length = len(numbers)
+    if length > 128:
+        half = length // 16 * 8
+        return _add_as_numpy(numbers[:half]) + _add_as_numpy(numbers[half:])
+    if length < 8:
+        return float(add_up((), numbers))
+    even = length // 8 * 8
+    a, b, c, d, e, f, g, h = [float(add_up((), numbers[i:even:8])) for i in range(8)]
+    return float(add_up((), [((a + b) + (c + d)) + ((e + f) + (g + h)), *numbers[even:]]))
+
+
+# ---- Judgments by several people, and preferences ----
+# Several people, the judgment groups, may judge a topic: each with grades of
+# their own (-R qrels_jg), or with preferences between documents (-R prefs and
+# qrels_prefs).  The formats, their files and their nicknames are registered in
+# the tables of the rooms above.
+
+__all__ += ["PreferenceCounts", "PreferenceGroup", "PreferenceRanking", "example_preferences", "judge_prefs",
+            "read_prefs", "read_qrels_jg"]
+
+GroupRankings = Mapping[str, JudgedRanking]  # one ranking as each judgment group sees it, by the group's name
+Preferences = Mapping[Any, Mapping[Any, Sequence[tuple[Any, float]]]]  # {group: {subgroup: [(docno, level)]}}
+
+def _group_rankings(groups: Mapping[Any, Mapping[Any, int]], scores: Mapping[Any, float],
+                    settings: Settings) -> GroupRankings:
+    """The ranking by each group's judgments, in byte order of the groups' names."""
+    return {_decode(group): _judged_ranking(groups[group], scores, settings)
+            for group in sorted(groups, key=_encode)}
+
+
+def _group_views(groups: Mapping[Any, Mapping[Any, int]],
+                 rankings: GroupRankings) -> list[tuple[str, JudgedRanking, Mapping[Any, float]]]:
+    """See RelFormat.views."""
+    return [(f"group {name}", ranking, groups[group])
+            for group, (name, ranking) in zip(sorted(groups, key=_encode), rankings.items())]
+
+
+# A set of documents is an integer from here on: bit p stands for the document at position p.
+
+
+def _has(documents: int, position: int) -> bool:
+    """Whether a set has the document at a position."""
+    return bool(documents >> position & 1)
+
+
+def _size(documents: int) -> int:
+    """The number of documents in a set."""
+    return bin(documents).count("1")  # int.bit_count came with Python 3.10
+
+
+def _first(count: int, documents: int) -> int:
+    """The first documents of a set, at most so many.
+
+    >>> bin(_first(2, 0b1101))
+    '0b101'
+    """
+    others = documents
+    for _ in range(count):
+        others &= others - 1  # clears the lowest bit
+    return documents ^ others
+
+
+def _among(documents: int, rows: Sequence[int]) -> list[int]:
+    """Of preferences, those between documents of a set."""
+    return [row & documents if _has(documents, position) else 0 for position, row in enumerate(rows)]
+
+
+def _number_of(rows: Iterable[int]) -> int:
+    """The number of preferences."""
+    return sum(map(_size, rows))
+
+
+class PreferenceCounts(NamedTuple):
+    """Preferences, counted by how many of their two documents are retrieved.
+
+    ful_ret, poss_ret  both are: the preferences fulfilled, and all of them
+    ful_imp, poss_imp  one is (implied preferences): those fulfilled, and all
+    absent             none is; such a preference is never fulfilled
+    """
+
+    ful_ret: int
+    ful_imp: int
+    poss_ret: int
+    poss_imp: int
+    absent: int
+
+    @property
+    def fulfilled(self) -> int:
+        """All preferences fulfilled."""
+        return self.ful_ret + self.ful_imp
+
+    @property
+    def possible(self) -> int:
+        """All preferences, fulfilled or not."""
+        return self.poss_ret + self.poss_imp + self.absent
+
+
+class PreferenceGroup:
+    """What one judgment group prefers, on one topic, and how a ranking follows it.
+
+    A judgment group is one opinion, such as that of one judge.  It is stated as
+    levels, within subgroups.  In a subgroup a document is preferred to every
+    one of a lower level; levels of different subgroups are not compared.  So a
+    judge who sees ten documents a page makes one subgroup a page.
+
+    Preferences are transitive: if a is preferred to b in one subgroup, and b to
+    c in another, then the group prefers a to c, although no line says so.
+    (Within a single subgroup that goes without saying.)  It would be a
+    contradiction if two documents came to be preferred to each other.
+    Different groups, however, may contradict each other.
+
+    A ranking fulfils the preference of a to b if it retrieves a, and b later or
+    not at all.  In the latter case the preference is called implied: nobody
+    ranked b, but who finds a and not b is taken to prefer a.
+
+    num_ret      the number of retrieved documents
+    rows         rows[a] is the set of documents to which the group prefers the
+                 document at position a.  The retrieved documents come first, by
+                 rank, then all others that some group of the topic names, by
+                 ascending docno; positions count from 0
+    classes      with one subgroup: the sets of documents of equal level, that
+                 of the highest level first; empty with several subgroups
+    relevant     the set of the group's documents with a level above 0
+    nonrelevant  the set of those with level 0, or a negative one
+
+    >>> group = example_preferences("cab", "a2 b1 | b2 c1").groups["g1"]  # c is at position 0, a at 1, b at 2
+    >>> [bin(row) for row in group.rows]  # c is preferred to none, a to b and by transitivity to c, b to c
+    ['0b0', '0b101', '0b1']
+    """
+
+    def __init__(self, num_ret: int, rows: Sequence[int], classes: Sequence[int],
+                 relevant: int, nonrelevant: int):
+        self.num_ret = num_ret
+        self.rows = rows
+        self.classes = classes
+        self.relevant = relevant
+        self.nonrelevant = nonrelevant
+        self.documents = (1 << len(rows)) - 1
+        self.retrieved = (1 << num_ret) - 1
+
+    def fulfilled(self, rows: Sequence[int]) -> int:
+        """The number of preferences that the ranking fulfils."""
+        return _number_of([row >> position + 1 for position, row in enumerate(rows[:self.num_ret])])
+
+    @functools.cached_property
+    def counts(self) -> PreferenceCounts:
+        """The preferences of the group, counted.
+
+        >>> example_preferences("ba", "a3 b2 c1 d0").groups["g1"].counts  # a > b; a, b > c, d; c > d
+        PreferenceCounts(ful_ret=0, ful_imp=4, poss_ret=1, poss_imp=4, absent=1)
+        """
+        both = _among(self.retrieved, self.rows)
+        none = _among(self.documents ^ self.retrieved, self.rows)
+        ful_ret, poss_ret, absent = self.fulfilled(both), _number_of(both), _number_of(none)
+        return PreferenceCounts(ful_ret, self.fulfilled(self.rows) - ful_ret,
+                                poss_ret, _number_of(self.rows) - poss_ret - absent, absent)
+
+    def balanced(self, documents: int) -> tuple[int, int]:
+        """Fulfilled and all preferences among documents, with as many nonrelevant ones as relevant ones.
+
+        `balanced_group_preference` says what that means, and what is odd about it.
+        """
+        rows = _among(documents, self.rows)
+        relevant, nonrelevant = self.relevant & documents, self.nonrelevant & documents
+        surplus = _size(relevant) - _size(nonrelevant)
+        if surplus >= 0:
+            return (self.fulfilled(rows) + surplus * _size(self.relevant & self.retrieved),
+                    _number_of(rows) + surplus * _size(self.relevant))
+        if self.classes:
+            last = self.classes[-1] & documents
+            kept = _first(_size(relevant), last)
+            rows = [(row & ~last) | kept if _has(relevant | nonrelevant, position) else 0
+                    for position, row in enumerate(rows)]
+        else:
+            rows = _among(relevant | _first(_size(self.relevant), nonrelevant), rows)
+        return self.fulfilled(rows), _number_of(rows)
+
+
+Pairs = list[tuple[str, float]]  # "a before b", and what fraction of the preferences on the two this fulfils
+
+
+class PreferenceRanking:
+    """The ranking of one topic as a measure on preferences sees it.
+
+    docnos   all documents that the topic's judgment groups name, by position:
+             the retrieved ones by rank, then the others by ascending docno
+    num_ret  the number of those retrieved
+    groups   {name: PreferenceGroup} in byte order of the names
+
+    >>> topic = example_preferences("bxa", "a2 b1 c0", "b1 a0")  # no group names x
+    >>> topic.docnos, topic.num_ret, list(topic.groups)
+    (['b', 'a', 'c'], 2, ['g1', 'g2'])
+    """
+
+    def __init__(self, docnos: Sequence[str], num_ret: int, groups: Mapping[str, PreferenceGroup]):
+        self.docnos = docnos
+        self.num_ret = num_ret
+        self.groups = groups
+
+    @functools.cached_property
+    def counts(self) -> PreferenceCounts:
+        """The preferences of all groups, counted."""
+        return PreferenceCounts(*map(sum, zip((0,) * 5, *[group.counts for group in self.groups.values()])))
+
+    @functools.cached_property
+    def pairs(self) -> tuple[Pairs, Pairs, Pairs]:
+        """The pairs of documents on which groups have preferences: with both retrieved, with one, with none.
+
+        Each comes with the fraction of these groups that prefers the document
+        at the smaller position; with 0 if neither is retrieved.
+
+        >>> example_preferences("ba", "a2 b1 c0", "b1 a0", "b1 a0").pairs
+        ([('b before a', 0.6666666666666666)], [('b before c', 1.0), ('a before c', 1.0)], [])
+        """
+        both: Pairs = []
+        one: Pairs = []
+        none: Pairs = []
+        size = len(self.docnos)
+        # In binary digits, lowest first, a row is how its group votes on each of the documents.
+        votes = [zip(*[f"{group.rows[i]:0{size}b}"[::-1] for group in self.groups.values()]) for i in range(size)]
+        preferring = [[vote.count("1") for vote in row] for row in votes]  # [i][j]: groups that prefer i to j
+        for i, (wins, losses) in enumerate(zip(preferring, zip(*preferring))):
+            for j in range(i + 1, size):
+                if wins[j] or losses[j]:
+                    label = f"{self.docnos[i]} before {self.docnos[j]}"
+                    if i < self.num_ret:
+                        pairs = both if j < self.num_ret else one
+                        pairs.append((label, wins[j] / (wins[j] + losses[j])))
+                    else:
+                        none.append((label, 0.0))
+        return both, one, none
+
+
+def _closed(rows: list[int]) -> list[int]:
+    """The transitive closure of preferences: Warshall's algorithm, whole rows at a time."""
+    for position in range(len(rows)):
+        document, beyond = 1 << position, rows[position]
+        if beyond:
+            rows = [row | beyond if row & document else row for row in rows]
+    return rows
+
+
+def _preference_group(subgroups: Mapping[Any, Sequence[tuple[Any, float]]], positions: Mapping[Any, int],
+                      num_ret: int, release: Release) -> PreferenceGroup:
+    """What a group prefers, given its subgroups and each document's position."""
+    rows = [0] * len(positions)
+    relevant = nonrelevant = 0
+    classes: list[int] = []
+    for members in subgroups.values():
+        levels = release.keep_scores([level for _, level in members])
+        by_level = dict.fromkeys(sorted(levels), 0)
+        for (docno, _), level in zip(members, levels):
+            by_level[level] |= 1 << positions[docno]
+        below = dict(zip(by_level, itertools.accumulate(by_level.values(), operator.or_, initial=0)))
+        for (docno, _), level in zip(members, levels):
+            document = 1 << positions[docno]
+            rows[positions[docno]] |= below[level] & ~document  # it may have two levels here
+            if level > 0:
+                relevant |= document
+            else:
+                nonrelevant |= document
+        classes = list(by_level.values())[::-1]
+    if len(subgroups) > 1:
+        rows, classes = _closed(rows), []
+    return PreferenceGroup(num_ret, rows, classes, relevant, nonrelevant)
+
+
+def _contradiction(rows: Sequence[int], docnos: Sequence[Any]) -> Optional[tuple[Any, Any]]:
+    """The first two documents, by docno, that closed preferences prefer to each other, if there are any."""
+    in_cycle = [position for position, row in enumerate(rows) if _has(row, position)]
+    if not in_cycle:
+        return None
+    in_cycle.sort(key=lambda position: _encode(docnos[position]))
+    a = in_cycle[0]
+    b = next(b for b in in_cycle[1:] if _has(rows[a], b) and _has(rows[b], a))
+    return docnos[a], docnos[b]
+
+
+def _preference_ranking(groups: Preferences, scores: Mapping[Any, float],
+                        settings: Settings) -> PreferenceRanking:
+    """Rank a topic's scores, and join its preferences.  Raises if a group contradicts itself."""
+    names = sorted(groups, key=_encode)
+    named: set[Any] = set()
+    for group in names:
+        members = [member for subgroup in groups[group].values() for member in subgroup]
+        several = len(groups[group]) > 1
+        conflict = _conflict(members, several, settings.release)
+        if conflict:
+            raise TrecEvalError(f"group {_quoted(group)}: {_expected_levels(*conflict, several)}")
+        named.update(docno for docno, _ in members)
+    docnos = [docno for _, docno in _place(named, {}, scores, settings)[0]]
+    num_ret = len(docnos)
+    docnos += sorted(named.difference(docnos), key=_encode)
+    positions = {docno: position for position, docno in enumerate(docnos)}
+    by_name = {}
+    for group in names:
+        preferences = _preference_group(groups[group], positions, num_ret, settings.release)
+        contradiction = _contradiction(preferences.rows, docnos)
+        if contradiction:
+            a, b = map(_quoted, contradiction)
+            raise TrecEvalError(f"group {_quoted(group)}: expected preferences that do not contradict each other, "
+                                f"found {a} preferred to {b}, and {b} to {a}")
+        by_name[_decode(group)] = preferences
+    return PreferenceRanking([_decode(docno) for docno in docnos], num_ret, by_name)
+
+
+def _graded_preference_ranking(groups: Mapping[Any, Mapping[Any, int]], scores: Mapping[Any, float],
+                               settings: Settings) -> PreferenceRanking:
+    """Take the grades of each judgment group for the levels of its one subgroup."""
+    return _preference_ranking({group: {"": list(grades.items())} for group, grades in groups.items()},
+                               scores, settings)
+
+
+def _preference_views(preferences: Any,
+                      ranking: PreferenceRanking) -> list[tuple[str, PreferenceRanking, Mapping[Any, float]]]:
+    """See RelFormat.views."""
+    return [("", ranking, {})]
+
+
+def _conflict(members: Iterable[tuple[Any, ...]], several: bool,
+              release: Release) -> Optional[tuple[tuple[Any, ...], tuple[Any, ...]]]:
+    """The first (docno, level, ...) of a judgment group that an earlier one excludes, after that one.
+
+    In a group of one subgroup a document has one level.  If there are `several`
+    subgroups it may have several levels, which make it either relevant or not.
+    """
+    first: dict[Any, tuple[Any, ...]] = {}
+    for member in members:
+        before = first.setdefault(member[0], member)
+        if before is member:
+            continue
+        was_relevant, is_relevant = [level > 0 for level in release.keep_scores((before[1], member[1]))]
+        if not several or was_relevant != is_relevant:
+            return before, member
+    return None
+
+
+def _expected_levels(before: tuple[Any, ...], again: tuple[Any, ...], several: bool) -> str:
+    """What is wrong with the two that `_conflict` found."""
+    if several:
+        return ("expected either level 0 or levels above 0 for a document of a group, "
+                f"found {before[1]:g} and {again[1]:g} for {_quoted(again[0])}")
+    return f"expected each document of a group that has one subgroup once, found {_quoted(again[0])} again"
+
+
+def judge_prefs(preferences: Preferences, scores: Mapping[str, float], *, release: str = "10.0",
+                depth: Optional[int] = None) -> PreferenceRanking:
+    """Rank one topic's {docno: score} and join its preferences {group: {subgroup: [(docno, level), ...]}}.
+
+    Documents are ranked by score, descending; equal scores by docno in
+    ascending byte order, the reverse of what `judge` does.
+
+    >>> topic = judge_prefs({"ann": {"page 1": [("a", 2), ("b", 1)]}}, {"b": 3.0, "a": 3.0})
+    >>> topic.docnos
+    ['a', 'b']
+    >>> fulfilled_preferences(topic)
+    1.0
+    """
+    settings = _checked_settings(release, depth=depth, rel_format="prefs")
+    return _preference_ranking(_checked_preferences("", preferences), _checked_scores("", scores), settings)
+
+
+def example_preferences(ranking: str, *groups: str) -> PreferenceRanking:
+    """The PreferenceRanking of a small example: a character for each retrieved document, and the groups.
+
+    "a2 b1 | b1 c0" is a group of two subgroups, each with two documents and
+    their levels.  The groups are named g1, g2 and so on.
+
+    >>> topic = example_preferences("ca", "a2 b1 | b1 c0")
+    >>> topic.docnos, topic.num_ret
+    (['c', 'a', 'b'], 2)
+    """
+    preferences = {
+        f"g{number}": {subgroup: [(member[0], float(member[1:])) for member in subgroup.split()]
+                       for subgroup in group.split("|")}
+        for number, group in enumerate(groups, start=1)}
+    return judge_prefs(preferences, {docno: -float(rank) for rank, docno in enumerate(ranking)})
 
 
 def _sum_over_groups(groups: Iterable[str], terms: Sequence[float]) -> Value:
-    return add_up(["group " + name for name in groups], terms)
+    """The sum of a term a group."""
+    return add_up([f"group {name}" for name in groups], terms)
 
 
 def _mean_over_groups(groups: Iterable[str], terms: Sequence[float]) -> Value:
+    """The mean of a term a group."""
     return _sum_over_groups(groups, terms) / len(terms)
 
 
@@ -2842,12 +3578,10 @@ def group_multiple_r_precision(groups: GroupRankings, multiple: float) -> Value:
     return _mean_over_groups(groups, [multiple_r_precision(ranking, multiple) for ranking in groups.values()])
 
 
-# ---- Measures on preferences ----
-
 _PREFERENCES = ("prefs", "qrels_prefs")
 
 
-@measure("prefs_num_prefs_poss", summary=total, is_count=True, rel_formats=_PREFERENCES)
+@measure("prefs_num_prefs_poss", summary="sum", is_count=True, rel_formats=_PREFERENCES)
 def possible_preferences(topic: PreferenceRanking) -> Value:
     """The preferences of all judgment groups, fulfilled or not.
 
@@ -2870,7 +3604,7 @@ def possible_preferences(topic: PreferenceRanking) -> Value:
     return _sum_over_groups(topic.groups, [group.counts.possible for group in topic.groups.values()])
 
 
-@measure("prefs_num_prefs_ful", summary=total, is_count=True, rel_formats=_PREFERENCES)
+@measure("prefs_num_prefs_ful", summary="sum", is_count=True, rel_formats=_PREFERENCES)
 def fulfilled_preferences(topic: PreferenceRanking) -> Value:
     """The preferences that the ranking fulfils.
 
@@ -2887,7 +3621,7 @@ def fulfilled_preferences(topic: PreferenceRanking) -> Value:
     return _sum_over_groups(topic.groups, [group.counts.fulfilled for group in topic.groups.values()])
 
 
-@measure("prefs_num_prefs_ful_ret", summary=total, is_count=True, rel_formats=_PREFERENCES)
+@measure("prefs_num_prefs_ful_ret", summary="sum", is_count=True, rel_formats=_PREFERENCES)
 def fulfilled_preferences_retrieved(topic: PreferenceRanking) -> Value:
     """The preferences between two retrieved documents that the ranking fulfils.
 
@@ -2919,6 +3653,7 @@ def simple_preference(topic: PreferenceRanking) -> Value:
 
 
 def _mean_over_pairs(pairs: Pairs) -> Value:
+    """The mean of the pairs' fractions."""
     return add_up([label for label, _ in pairs], [fraction for _, fraction in pairs]) / len(pairs)
 
 
@@ -2957,7 +3692,8 @@ def group_preference(topic: PreferenceRanking) -> Value:
         Value(group.counts.fulfilled) / group.counts.possible for group in topic.groups.values()])
 
 
-def _mean_over_balanced(groups: Iterable[str], counted: Sequence[Tuple[int, int]]) -> Value:
+def _mean_over_balanced(groups: Iterable[str], counted: Sequence[tuple[int, int]]) -> Value:
+    """The mean of the groups' fulfilled / possible, but 0 if any of the groups has no possible ones."""
     if not all(possible for _, possible in counted):
         return Value(0.0)
     return _mean_over_groups(groups, [Value(fulfilled) / possible for fulfilled, possible in counted])
@@ -3127,474 +3863,157 @@ def group_preference_implied(topic: PreferenceRanking) -> Value:
         for group in topic.groups.values()])
 
 
-# ---- Requests: what a name after -m asks for ----
+_QRELS_JG = Layout("judgments", ("topic", "group", "docno", "grade"), other_fields=6)
+_PREFS = Layout("preferences", ("topic", "group", "subgroup", "docno", "level"), other_fields=6)
 
-_OFFICIAL = "runid num_q num_ret num_rel num_rel_ret map gm_map Rprec bpref recip_rank iprec_at_recall P"
-_SET = "set_P set_recall set_relative_P set_map set_F"
 
-_ALL_TREC = (_OFFICIAL + " relstring recall unj rbp rbp_resid infAP gm_bpref utility 11pt_avg ndcg relative_P"
-             " Rprec_mult success map_cut ndcg_cut ndcg_rel Rndcg binG G " + _SET + " num_nonrel_judged_ret")
+def _read_qrels_jg(source: Source, release: Release, notes: Notes) -> Judgments:
+    """Read a file of judgments by several people."""
+    topics: dict[bytes, dict[bytes, dict[bytes, int]]] = {}
+    duplicated = set()
+    for numbers, (names, groups, docnos, texts) in _tables(source, _QRELS_JG, release, notes):
+        grades = _grades(texts, numbers, source.name, notes)
+        for topic, group, docno, grade in zip(names, groups, docnos, grades):
+            judgments = topics.setdefault(topic, {}).setdefault(group, {})
+            if docno in judgments:
+                duplicated.add(topic)
+            judgments[docno] = grade
+    return Judgments(topics, duplicated)
 
-NICKNAMES: Dict[str, Tuple[str, ...]] = {
-    "official": tuple(_OFFICIAL.split()),
-    "set": ("runid", "num_q", "num_ret", "num_rel", "num_rel_ret", "utility", *_SET.split()),
-    "all_trec": tuple(_ALL_TREC.split()),
+
+def _duplicate_in_group(source: Source, release: Release, topic: bytes) -> TrecEvalError:
+    """See JudgmentFile.error."""
+    return _duplicate(source, _QRELS_JG, release, topic, (1, 2))
+
+
+def _read_prefs(source: Source, release: Release, notes: Notes) -> Judgments:
+    """Read a file of preferences."""
+    topics: dict[bytes, dict[bytes, dict[bytes, list[tuple[bytes, float]]]]] = {}
+    for numbers, (names, groups, subgroups, docnos, texts) in _tables(source, _PREFS, release, notes):
+        levels = _scores(texts, numbers, source.name, notes, "level")
+        for topic, group, subgroup, docno, level in zip(names, groups, subgroups, docnos, levels):
+            members = topics.setdefault(topic, {}).setdefault(group, {}).setdefault(subgroup, [])
+            members.append((docno, level))
+    contradictory = set()
+    for topic, by_group in topics.items():
+        for by_subgroup in by_group.values():
+            if _conflict(itertools.chain.from_iterable(by_subgroup.values()), len(by_subgroup) > 1, release):
+                contradictory.add(topic)
+    return Judgments(topics, contradictory)
+
+
+def _conflicting_levels(source: Source, release: Release, topic: bytes) -> TrecEvalError:
+    """The error for the first line of a topic that an earlier one excludes."""
+    members: dict[bytes, list[tuple[bytes, float, int]]] = {}
+    subgroups: dict[bytes, set[bytes]] = {}
+    for numbers, columns in _tables(source, _PREFS, release, Notes()):
+        for number, (name, group, subgroup, docno, text) in zip(numbers, zip(*columns)):
+            if name == topic:
+                members.setdefault(group, []).append((docno, _decimal(text)[0], number))
+                subgroups.setdefault(group, set()).add(subgroup)
+    errors = []
+    for group in members:
+        several = len(subgroups[group]) > 1
+        conflict = _conflict(members[group], several, release)
+        if conflict:
+            before, again = conflict
+            what = _expected_levels(before, again, several)
+            errors.append((again[2], f"{what}, topic {_quoted(topic)}, group {_quoted(group)}, "
+                                     f"first on line {before[2]}"))
+    number, text = min(errors)
+    return TrecEvalError(f"{source.name}:{number}: {text}", status=4)
+
+
+def read_qrels_jg(source: Any, *, release: str = "10.0") -> dict[str, dict[str, dict[str, int]]]:
+    """Read judgments by several people, lines of `topic group docno grade`.
+
+    The result is {topic: {group: {docno: grade}}}, which `evaluate` takes with
+    rel_format qrels_jg and also, read as preferences, with qrels_prefs.
+    `source` as for `read_qrels`.
+
+    >>> read_qrels_jg(["301 ann FT911-1 1", "301 bob FT911-1 0", "301 bob FT911-2 1"])
+    {'301': {'ann': {'FT911-1': 1}, 'bob': {'FT911-1': 0, 'FT911-2': 1}}}
+    """
+    return cast(dict[str, dict[str, dict[str, int]]], _read_judgments(source, "qrels", "qrels_jg", release))
+
+
+def read_prefs(source: Any, *, release: str = "10.0") -> dict[str, Preferences]:
+    """Read preferences, lines of `topic group subgroup docno level`.
+
+    The result is {topic: {group: {subgroup: [(docno, level), ...]}}}.  Within a
+    subgroup, a document is preferred to every one of a lower level;
+    `PreferenceGroup` explains the rest.  `source` as for `read_qrels`.
+
+    >>> read_prefs(["301 ann s1 FT911-1 2", "301 ann s1 FT911-2 0.5"])
+    {'301': {'ann': {'s1': [('FT911-1', 2.0), ('FT911-2', 0.5)]}}}
+    """
+    return cast(dict[str, Preferences], _read_judgments(source, "prefs", "prefs", release))
+
+
+def _checked_groups(topic: str, groups: Any) -> Any:
+    """A topic's grades by group and docno.  Raises if they cannot be taken for that."""
+    return {group: _checked_grades(topic, judgments)
+            for group, judgments in _items(groups, f"groups of topic {topic!r}", "groups")}
+
+
+def _checked_preferences(topic: str, groups: Any) -> Any:
+    """A topic's (docno, level) by group and subgroup.  Raises if they cannot be taken for that."""
+    whose = f"groups of topic {topic!r}" if topic else "preferences"
+    checked: dict[str, dict[str, list[tuple[str, float]]]] = {}
+    for group, subgroups in _items(groups, whose, "groups"):
+        place = f"topic {_quoted(topic)}, group {_quoted(group)}" if topic else f"group {_quoted(group)}"
+        checked[group] = {}
+        for subgroup, pairs in _items(subgroups, f"subgroups of {place}", "subgroups"):
+            where = f"{place}, subgroup {_quoted(subgroup)}"
+            try:
+                members = [(docno, level) for docno, level in pairs]
+                docnos = [docno for docno, _ in members]
+                levels = array("d", [level for _, level in members])
+                if not _are_strings(docnos):
+                    raise TypeError
+            except (TypeError, ValueError, OverflowError):
+                raise TypeError(f"{where}: expected pairs (docno, level), found {pairs!r:.80}") from None
+            if any(map(math.isnan, levels)):
+                raise TrecEvalError(f"{where}: expected numbers as levels, found NaN")
+            checked[group][subgroup] = list(zip(docnos, levels))
+    return checked
+
+
+REL_FORMATS["qrels_jg"] = RelFormat(_checked_groups, _group_rankings, _group_views)
+REL_FORMATS["prefs"] = RelFormat(_checked_preferences, _preference_ranking, _preference_views,
+                                 ties_ascending=True, drops_unjudged=False)
+REL_FORMATS["qrels_prefs"] = RelFormat(_checked_groups, _graded_preference_ranking, _preference_views,
+                                       ties_ascending=True, drops_unjudged=False)
+
+JUDGMENT_FILES["qrels_jg"] = JudgmentFile(_read_qrels_jg, _duplicate_in_group)
+JUDGMENT_FILES["prefs"] = JudgmentFile(_read_prefs, _conflicting_levels)
+JUDGMENT_FILES["qrels_prefs"] = JudgmentFile(_read_qrels_jg, _duplicate_in_group)
+
+NICKNAMES.update({
     "qrels_jg": ("runid", "num_q", "map_avgjg", "P_avgjg", "Rprec_mult_avgjg"),
     "prefs": ("runid", "num_q", "prefs_num_prefs_poss", "prefs_num_prefs_ful", "prefs_num_prefs_ful_ret",
               "prefs_simp", "prefs_pair", "prefs_avgjg"),
     "all_prefs": ("runid", "num_q", *(name for name in MEASURES if name.startswith("prefs_"))),
-}
+})
+for _nickname in ("qrels_jg", "prefs", "all_prefs"):
+    supported_nicknames[_nickname] = set(NICKNAMES[_nickname])
+__all__ += [entry.function.__name__ for entry in MEASURES.values() if entry.rel_formats not in (None, ("qrels",))]
 
 
-def _columns(requests: Iterable[str], settings: Settings, notes: Notes, first_only: bool = False) -> List[Column]:
-    """The columns that a list of measures and nicknames asks for, in print order.
+# ---- Reporting ----
+# The values of an evaluation become text: trec_eval's lines, or JSON with every
+# digit.  The signature says in one line which settings the numbers depend on.
 
-    Several parameters for one measure are merged, unless `first_only`: then, as
-    on trec_eval's command line, all but the first ones are ignored.
-    """
-    texts: Dict[str, List[str]] = {}
-    for request in requests:
-        name, text = _split_request(request, settings.release)
-        if name in NICKNAMES:
-            if text:
-                notes.add("parameters", "measure " + name, "a nickname's parameters are ignored: %s" % _quoted(text))
-            for member in NICKNAMES[name]:
-                if member not in settings.release.lacks:
-                    texts.setdefault(member, [])
-            continue
-        given = texts.setdefault(name, [])
-        if text and text not in given:
-            if given and first_only:
-                both = "; write %s.%s,%s for both" % (name, given[0], text)
-                instead = both if MEASURES[name].parameters.sort else "; run it once for each"
-                notes.add("second parameters", "measure " + name, "only its first parameters, %s, count: %s is "
-                          "ignored%s" % (_quoted(given[0]), _quoted(text), instead))
-            else:
-                given.append(text)
-    columns = []
-    for name, measure in MEASURES.items():
-        if name in texts:
-            if settings.rel_format not in measure.rel_formats:
-                raise TrecEvalError("measure %s: expected judgments in format %s, found %s" % (
-                    name, " or ".join(measure.rel_formats), settings.rel_format), status=4)
-            for suffix, arguments in _variants(measure, texts[name], notes):
-                columns.append(Column(name + suffix, measure, arguments))
-    return columns
+__all__ += ["signature"]
 
 
-_IR_MEASURES = {  # names of ir_measures, up to the parameter if they have one, and what they are here
-    "AP": "map", "AP@": "map_cut.", "MAP": "map", "MAP@": "map_cut.",
-    "nDCG": "ndcg", "nDCG@": "ndcg_cut.", "NDCG": "ndcg", "NDCG@": "ndcg_cut.",
-    "Precision@": "P.", "R@": "recall.", "Recall@": "recall.", "Success@": "success.",
-    "RR": "recip_rank", "MRR": "recip_rank", "RPrec": "Rprec", "IPrec@": "iprec_at_recall.",
-    "Bpref": "bpref", "BPref": "bpref", "infap": "infAP",
-    "RBP": "rbp.p=0.8", "RBP(p=": "rbp.p=",
-    "SetP": "set_P", "SetRelP": "set_relative_P", "SetR": "set_recall", "SetF": "set_F", "SetAP": "set_map",
-    "NumQ": "num_q", "NumRet": "num_ret", "NumRel": "num_rel", "NumRelRet": "num_rel_ret",
-}
-
-_INSTEAD = tuple((re.compile(pattern), instead) for pattern, instead in (  # what to use instead of other names
-    (r"(?:M?RR|recip_rank)\b.*@(\d+)", r"ask for recip_rank in rankings cut at \1: -M \1 -m recip_rank"),
-    (r"(?:n?ERR|NERR\d+|\w+_IA|\w+_n?DCG|n?NRBP|StRecall|SDCG|BPM|INST|INSQ|Compat|Accuracy)\b.*",
-     "trec_eval has nothing like it; ir_measures knows programs that do"),
-    (r"(?:nDCG|NDCG)\b.*(?:exp-log2|gains=)[^@]*",
-     "ndcg takes gains: ndcg.1=1,2=3,3=7 has those of 2^grade - 1"),
-    (r"(?:nDCG|NDCG)\b.*(?:exp-log2|gains=).*@(\d+)",
-     r"ndcg_cut takes no gains, so write them into the qrels as grades and ask for ndcg_cut.\1"),
-    (r"SetF\(.*beta=.*", "the parameter of set_F is the square of beta: F2 is set_F.4"
-     " (though ir_measures takes its SetF(beta=2) from set_F.2)"),
-    (r"SetP\(.*relative=.*", "ask for set_relative_P"),
-    (r"R|Recall|Precision|Success|IPrec", r"it needs a cutoff, such as \g<0>@1"),
-    (r"Judged@(\d+)", r"ask for unj.\1, the part of the first \1 that is not judged"),
-    (r"NumRet\(.*", "ask for num_rel_ret"),
-    (r"(map|ndcg)@(.+)", r"ask for \1_cut.\2"),
-    (r".*[(\s,]rel=(\d+).*", r"the relevance level is one for all measures: -l \1"),
-    (r".*[(\s,]judged_only=.*", "unjudged documents are left out of all rankings or of none: -J"),
-    (r"RBP\(.*cutoff.*|RBP\b.*@(.+)", r"ask for rbp in rankings cut short: -M \1 -m rbp.p=0.8"),
-))
-
-
-def _trec_eval_name(request: str) -> str:
-    """A name of ir_measures as the measure of trec_eval that it means; other names as they are."""
-    for opening, closing in ("@", ""), ("(p=", ")"):
-        name, found, text = request.partition(opening)
-        if name + found in _IR_MEASURES and text.endswith(closing) and not (closing and "," in text):
-            return _IR_MEASURES[name + found] + text[:len(text) - len(closing)]
-    advice = [match.expand(instead) for match, instead in (
-        (pattern.fullmatch(request), instead) for pattern, instead in _INSTEAD) if match]
-    if advice:
-        raise TrecEvalError("unknown measure %s; %s" % (_quoted(request), ", and ".join(advice)), status=1)
-    return request
-
-
-def _request_of(printed: str) -> str:
-    """The request that gives a printed name: P.5 for P_5."""
-    measures = [name for name in MEASURES if printed.startswith(name + "_")]
-    name = max(measures, key=len, default=printed)
-    return name + "." + printed[len(name) + 1:] if measures else printed
-
-
-def _split_request(request: str, release: Release) -> Tuple[str, str]:
-    """A measure or nickname and its parameters: P.5,10 or, for cutoffs, P@5,10."""
-    if not isinstance(request, str):
-        raise TypeError("expected strings as measures, found %r" % (request,))
-    request = _trec_eval_name(request)
-    name, separator, text = request.partition(".")
-    if name not in MEASURES and "@" in name:
-        at, _, cutoff = request.partition("@")
-        if at in MEASURES and MEASURES[at].parameters.syntax.startswith("cutoffs"):
-            name, separator, text = at, "@", cutoff
-    known = [*NICKNAMES, *(each for each in MEASURES if each not in release.lacks)]
-    if name not in known:
-        import difflib
-        respelt = _request_of(name)
-        if respelt == name:
-            by_lower_case = {each.lower(): each for each in known}
-            close = difflib.get_close_matches(name.lower(), by_lower_case, 1)
-            respelt = by_lower_case[close[0]] if close else ""
-        hint = "; did you mean %s?" % respelt if respelt else ""
-        if name in release.lacks:
-            hint = ", which trec_eval %s does not have" % release.name
-        raise TrecEvalError("unknown measure %s%s" % (_quoted(name), hint), status=1)
-    if separator and not text:
-        raise TrecEvalError("measure %s: expected parameters after the %s, found none" % (name, separator), status=1)
-    return name, text
-
-
-def _variants(measure: Measure, texts: Iterable[str], notes: Notes) -> Variants:
-    """The variants of a measure that the texts of its parameters ask for, or else its defaults."""
-    parameters = measure.parameters
-    variants: Dict[str, Arguments] = {}
-    for text in texts:
-        ignored: List[str] = []
-        try:
-            variants.update(parameters.read(text, ignored))
-        except ValueError:
-            raise TrecEvalError("measure %s: expected %s, found %s"
-                                % (measure.name, parameters.syntax, _quoted(text))) from None
-        if ignored:
-            notes.add("parameters", "measure " + measure.name, "ignored parameters: %s" % _quoted(",".join(ignored)))
-    found = list(variants.items()) or parameters.defaults
-    return sorted(found, key=lambda variant: variant[1]) if parameters.sort else found
-
-
-# ---- Summaries: from judged rankings to values, topic by topic and over all ----
-
-
-class RelFormat(NamedTuple):
-    """One format of judgments, -R.
-
-    read    reads a file
-    judge   makes of a topic's judgments and scores what a measure looks at
-    place   gives the ranks of documents, and how many there are
-    views   takes judgments and what `judge` made of them apart: for each set of
-            judgments a label, its part, and {docno: grade}
-    error   says of a topic in Judgments.duplicated what is wrong with which lines
-    """
-
-    read: Callable[[Source, Release, Notes], Judgments]
-    judge: Callable[[Any, Mapping[Any, float], Settings], Any]
-    place: Callable[[Iterable[Any], Any, Mapping[Any, float], Settings], Tuple[List[Tuple[int, Any]], int]]
-    views: Callable[[Any, Any], List[Tuple[str, Any, Mapping[Any, float]]]]
-    error: Callable[[Source, Release, bytes], TrecEvalError]
-
-
-REL_FORMATS: Dict[str, RelFormat] = {
-    "qrels": RelFormat(
-        _read_qrels, _judged_ranking, _place, lambda judgments, judged: [("", judged, judgments)],
-        lambda source, release, topic: _duplicate(source, _QRELS, release, topic)),
-    "qrels_jg": RelFormat(
-        _read_qrels_jg, _group_rankings, _place, _group_views, _duplicate_in_group),
-    "prefs": RelFormat(
-        _read_prefs, _preference_ranking, _place_for_preferences, _preference_views, _conflicting_levels),
-    "qrels_prefs": RelFormat(
-        _read_qrels_jg, _graded_preference_ranking, _place_for_preferences, _preference_views, _duplicate_in_group),
-}
-
-
-class _Evaluated:
-    """The values of all columns for the evaluated topics, and what they were averaged over."""
-
-    def __init__(self, columns: List[Column], settings: Settings):
-        self.columns = columns
-        self.settings = settings
-        self.rows: Dict[Any, "array[float]"] = {}      # a value a column; 0 where it is a text
-        self.texts: Dict[Any, Dict[int, str]] = {}     # the texts, by column
-        self.failures: Dict[Any, Optional[TrecEvalError]] = {}  # topics that cannot be evaluated
-        self.over = Averaging(0)
-        self.qrels_topics: AbstractSet[Any] = frozenset()
-        self.is_zscored = False
-        self._calls = [(column.measure.function, column.arguments) for column in columns]
-        self._text_columns = [i for i, column in enumerate(columns) if column.measure.summary is None]
-
-    def judge(self, topic: Any, judgments: Any, scores: Mapping[Any, float]) -> Any:
-        """What measures look at."""
-        return REL_FORMATS[self.settings.rel_format].judge(judgments, scores, self.settings)
-
-    def add(self, topic: Any, judgments: Any, scores: Mapping[Any, float]) -> None:
-        """Evaluate a topic."""
-        try:
-            judged = self.judge(topic, judgments, scores)
-        except TrecEvalError as error:
-            self.failures[topic] = error
-            return
-        values: List[Any] = [function(judged, *arguments) for function, arguments in self._calls]
-        self.keep(topic, judgments, scores, judged, list(values))
-        if self._text_columns:
-            self.texts[topic] = {i: values[i] for i in self._text_columns}
-            for i in self._text_columns:
-                values[i] = 0.0
-        self.rows[topic] = array("d", values)
-
-    def keep(self, topic: Any, judgments: Any, scores: Mapping[Any, float], judged: Any, values: List[Any]) -> None:
-        """For a subclass that needs more of a topic than its numbers."""
-
-    def add_missing(self, topic: Any, judgments: Any) -> None:
-        """Evaluate a topic that the run misses: as one unpooled document, a few measures as 0."""
-        self.add(topic, judgments, {_UNPOOLED: 0.0})
-        for i, column in enumerate(self.columns):
-            if topic in self.rows and column.is_zero_if_missing:
-                self.rows[topic][i] = 0.0
-                if column.name == "relstring":
-                    self.texts[topic][i] = ""
-
-    def convert_to_zscores(self, norms: Zscores, notes: Notes) -> None:
-        """Replace each value v by (v - mean) / deviation, with the norms of its topic and printed name."""
-        self.is_zscored = True
-        for topic in self.ordered():
-            of_topic = norms.get(_decode(topic), {})
-            for i, column in enumerate(self.columns):
-                if column.measure.is_zscored:
-                    if column.name not in of_topic:
-                        notes.add("zscores", "zscores", "expected a line for each value, found none for topic %s, "
-                                  "measure %s, which becomes %d" % (_quoted(topic), column.name, _NO_ZSCORE))
-                    self.rows[topic][i] = _zscore(self.rows[topic][i], *of_topic.get(column.name, (math.inf, 0.0)))
-
-    def ordered(self) -> List[Any]:
-        return sorted(self.rows, key=_encode)
-
-    def topic_values(self, topic: Any) -> Iterator[Tuple[str, Union[float, str]]]:
-        """Printed name and value of each column that is shown for a topic."""
-        texts = self.texts.get(topic, {})
-        for i, (column, value) in enumerate(zip(self.columns, self.rows[topic])):
-            if not column.measure.summary_only:
-                yield self._shown(column, texts.get(i, value))
-
-    def summaries(self) -> Iterator[Tuple[Column, Union[float, str]]]:
-        """Each column that is summarised, with its value over all topics."""
-        rows = [self.rows[topic] for topic in self.ordered()]
-        for i, column in enumerate(self.columns):
-            if column.measure.summary is not None:
-                yield column, column.measure.summary([row[i] for row in rows], self.over)
-
-    def summary_values(self) -> Iterator[Tuple[str, Union[float, str]]]:
-        """Printed name and value of each column that is shown in the summary."""
-        return itertools.starmap(self._shown, self.summaries())
-
-    def _shown(self, column: Column, value: Union[float, str]) -> Tuple[str, Union[float, str]]:
-        if isinstance(value, str):
-            return column.name, value
-        if self.is_zscored:
-            return "Z" + column.name, float(value)
-        return column.name, int(value) if column.measure.is_count else float(value)
-
-
-_NO_ZSCORE = -1000000.0  # for a value that no norm can convert
-
-
-def _zscore(value: float, mean: float, deviation: float) -> float:
-    if deviation == 0:
-        return 0.0 if value == mean else _NO_ZSCORE
-    return (value - mean) / deviation
-
-
-Evaluated = TypeVar("Evaluated", bound=_Evaluated)
-
-
-def _evaluate(evaluated: Evaluated, judgments: Judgments, rankings: Iterable[Tuple[Any, Mapping[Any, float], int]],
-              only: Any = None) -> Evaluated:
-    """Evaluate the rankings, and with -c the topics that have none.
-
-    A ranking comes with the number of its lines; fewer documents than lines
-    means that a document is there twice.  Topics that cannot be evaluated are
-    left in `failures`, with None for those that have a document twice.
-    """
-    settings = evaluated.settings
-    for topic, scores, lines in rankings:
-        if topic in judgments.duplicated or lines != len(scores):
-            evaluated.failures[topic] = None
-        else:
-            evaluated.add(topic, judgments.topics[topic], scores)
-    if settings.complete and settings.release.evaluates_missing:
-        for topic in judgments.topics if only is None else {only} & judgments.topics.keys():
-            if topic in judgments.duplicated:
-                evaluated.failures[topic] = None
-            elif topic not in evaluated.rows and topic not in evaluated.failures:
-                evaluated.add_missing(topic, judgments.topics[topic])
-    evaluated.qrels_topics = judgments.topics.keys()
-    topics = len(judgments.topics) if settings.complete else len(evaluated.rows)
-    recount = settings.complete and settings.rel_format == "qrels" and any(
-        column.measure.summary is total_relevant for column in evaluated.columns)
-    evaluated.over = Averaging(
-        topics, 0 if settings.release.evaluates_missing else topics - len(evaluated.rows),
-        num_rel=sum(grade > 0 for topic in judgments.topics.values() for grade in topic.values()) if recount else None)
-    return evaluated
-
-
-class Evaluation(NamedTuple):
-    """What `evaluate` returns.
-
-    topics   {topic: {printed name: value}}
-    summary  {printed name: value over all topics}
-
-    Counts are ints, relstring (topics only) and runid (summary only) are str,
-    all other values float.
-    """
-
-    topics: Dict[str, Dict[str, Union[float, str]]]
-    summary: Dict[str, Union[float, str]]
-
-
-def evaluate(qrels: Mapping[str, Any], run: Mapping[str, Mapping[str, float]],
-             measures: Iterable[str] = ("official",), *, release: str = "10.0", relevance_level: int = 1,
-             complete: bool = False, judged_only: bool = False, depth: Optional[int] = None,
-             collection_size: int = 0, rel_format: str = "qrels", zscores: Optional[Zscores] = None) -> Evaluation:
-    """Evaluate a run {topic: {docno: score}} on qrels {topic: {docno: grade}}.
-
-    `measures` are measures and nicknames as after trec_eval's -m; several
-    parameters for one measure are merged.  The keywords are trec_eval's options
-    -l, -c, -J, -M, -N, -R and -Z.  Topics of the run without judgments are ignored,
-    and so are topics of the qrels without a ranking unless `complete`.
-
-    With another `rel_format` the judgments are as its reader returns them:
-    `read_qrels_jg` for qrels_jg and qrels_prefs, `read_prefs` for prefs.
-
-    Nothing is kept between calls and no argument is changed.  Raises
-    TrecEvalError (a ValueError), among others if no topic can be evaluated.
-
-    >>> qrels = {"1": {"a": 1, "b": 0}, "2": {"a": 1}}
-    >>> run = {"1": {"b": 0.9, "a": 0.1}}
-    >>> evaluate(qrels, run, ["P.1", "P.2", "recip_rank"]).topics
-    {'1': {'recip_rank': 0.5, 'P_1': 0.0, 'P_2': 0.5}}
-    >>> evaluate(qrels, run, ["num_q", "recip_rank"], complete=True).summary
-    {'num_q': 2, 'recip_rank': 0.25}
-    """
-    settings = _checked_settings(release, relevance_level, complete, judged_only, depth, collection_size, rel_format)
-    notes = Notes()
-    evaluated = _evaluate_dicts(_Evaluated, qrels, run, measures, settings, notes, _checked_norms(zscores))
-    notes.warn()
-    return _evaluation(evaluated)
-
-
-def _evaluate_dicts(kind: Callable[[List[Column], Settings], Evaluated], qrels: Mapping[str, Any],
-                    run: Mapping[str, Mapping[str, float]], measures: Iterable[str], settings: Settings,
-                    notes: Notes, norms: Optional[Zscores] = None) -> Evaluated:
-    """Evaluate a run on judgments, both in memory."""
-    columns = _columns([measures] if isinstance(measures, str) else measures, settings, notes)
-    columns = [column for column in columns if column.name != "runid"]  # which dicts do not have
-    if settings.rel_format == "qrels":
-        qrels = {topic: _checked_grades(topic, judgments) for topic, judgments in _items(qrels, "qrels")}
-    else:
-        qrels = {topic: {group: _checked_members(topic, group, members, settings.rel_format)
-                         for group, members in _items(groups, "groups of topic %r" % topic, "groups")}
-                 for topic, groups in _items(qrels, "qrels")}
-    rankings = ((topic, _checked_scores(topic, ranking), len(ranking))
-                for topic, ranking in _items(run, "run") if topic in qrels)
-    evaluated = _evaluate(kind(columns, settings), Judgments(qrels, set()), rankings)
-    for topic in sorted(evaluated.failures, key=_encode):
-        raise TrecEvalError("topic %s: %s" % (_quoted(topic), evaluated.failures[topic]), status=4)
-    if not evaluated.rows:
-        raise _nothing_in_common(("qrels", qrels), ("run", run))
-    if norms is not None:
-        evaluated.convert_to_zscores(norms, notes)
-    return evaluated
-
-
-def _evaluation(evaluated: _Evaluated) -> Evaluation:
-    return Evaluation({_decode(topic): dict(evaluated.topic_values(topic)) for topic in evaluated.ordered()},
-                      dict(evaluated.summary_values()))
-
-
-def _nothing_in_common(*files: Tuple[str, Collection[Any]]) -> TrecEvalError:
-    """The error for files without a common topic; it shows one of each, since often they are spelt differently."""
-    found = ["%s has %s%s" % (name, _plural(len(topics), "topic"),
-                              " (%s)" % _quoted(min(topics, key=_encode)) if topics else "")
-             for name, topics in files]
-    return TrecEvalError("expected topics in both files, found none: %s" % ", ".join(found), status=7)
-
-
-def _evaluate_files(kind: Callable[[List[Column], Settings], Evaluated], qrels: Source, run: Source,
-                    requests: Sequence[str], settings: Settings, notes: Notes, only: Optional[str] = None,
-                    first_only: bool = False, norms: Optional[Zscores] = None,
-                    progress: Optional[Progress] = None) -> Evaluated:
-    """Evaluate the run of one file on the judgments of another."""
-    columns = _columns(requests, settings, notes, first_only)
-    rel_format = REL_FORMATS[settings.rel_format]
-    judgments = rel_format.read(qrels, settings.release, notes)
-    topic = None if only is None else _encode(only)
-    wanted = judgments.topics.keys() if topic is None else {topic} & judgments.topics.keys()
-    reader = RunReader(run, wanted, settings.release, notes, progress)
-    evaluated = _evaluate(kind(columns, settings), judgments, reader, topic)
-    for failed in sorted(evaluated.failures):
-        error = evaluated.failures[failed]
-        if error is None and failed in judgments.duplicated:
-            error = rel_format.error(qrels, settings.release, failed)
-        elif error is None:
-            error = _duplicate(run, _RUN, settings.release, failed)
-        else:
-            error = TrecEvalError("topic %s: %s" % (_quoted(failed), error), status=4)
-        raise error
-    if not evaluated.rows:
-        in_run = {topic for _, columns in _tables(run, _RUN, settings.release, Notes()) for topic in columns[0]}
-        if topic is None:
-            raise _nothing_in_common((qrels.name, judgments.topics), (run.name, in_run))
-        found = qrels.name if topic in judgments.topics else run.name if topic in in_run else "neither"
-        raise TrecEvalError("expected topic %s in both %s and %s, found it in %s"
-                            % (_quoted(topic), qrels.name, run.name, found), status=7)
-    missing = sorted(judgments.topics.keys() - evaluated.rows.keys())
-    if missing and not settings.complete and only is None:
-        notes.add("missing topics", run.name, "%d of %s in %s have no results (first %s) and are ignored; "
-                  "with -c they would count" % (len(missing), _plural(len(judgments.topics), "topic"), qrels.name,
-                                                _quoted(missing[0])))
-    evaluated.over = evaluated.over._replace(run_tag=_decode(reader.tag))
-    if norms is not None:
-        evaluated.convert_to_zscores(norms, notes)
-    return evaluated
-
-
-def evaluate_files(qrels: Any, run: Any, measures: Iterable[str] = ("official",), *, release: str = "10.0",
-                   relevance_level: int = 1, complete: bool = False, judged_only: bool = False,
-                   depth: Optional[int] = None, collection_size: int = 0, rel_format: str = "qrels",
-                   zscores: Optional[Zscores] = None) -> Evaluation:
-    """Evaluate the run in one file on the judgments in another, one topic at a time.
-
-    `qrels` and `run` as for `read_qrels` and `read_run`, everything else as for
-    `evaluate`; the summary has the runid, too.  Memory does not grow with the
-    length of a run that is given as a path.  Suspicious input is warned of
-    (TrecEvalWarning).
-
-    >>> evaluate_files(["1 0 a 1"], ["1 Q0 b 1 0.9 bm25", "1 Q0 a 2 0.1 bm25"], ["runid", "recip_rank"]).summary
-    {'runid': 'bm25', 'recip_rank': 0.5}
-    """
-    settings = _checked_settings(release, relevance_level, complete, judged_only, depth, collection_size, rel_format)
-    notes = Notes()
-    evaluated = _evaluate_files(_Evaluated, Source.of(qrels, "qrels"), Source.of(run, "run"),
-                                [measures] if isinstance(measures, str) else list(measures), settings, notes,
-                                norms=_checked_norms(zscores))
-    notes.warn()
-    return _evaluation(evaluated)
-
-
-# ---- Reporting: values to text ----
-
-
-def _lines(values: Iterable[Tuple[str, Union[float, str]]], topic: Name, digits: int, is_zscored: bool) -> bytes:
+def _lines(values: Iterable[tuple[str, Union[float, str]]], topic: Name, digits: int, is_zscored: bool) -> bytes:
     """The lines of one topic as trec_eval prints them; the Z before a Z-score widens its name's column."""
     lines = []
     for name, value in values:
         width = 22
         if isinstance(value, str):
-            text = _encode(value if name == "runid" else "'%s'" % value)
+            text = _encode(value if name == "runid" else f"'{value}'")
         else:
             text = b"%d" % value if isinstance(value, int) else b"%6.*f" % (digits, value)
             width += is_zscored
@@ -3602,7 +4021,7 @@ def _lines(values: Iterable[Tuple[str, Union[float, str]]], topic: Name, digits:
     return b"".join(lines)
 
 
-def _report_lines(evaluated: _Evaluated, per_topic: bool, summary: bool, digits: int) -> Iterator[bytes]:
+def _report_lines(evaluated: Evaluated, per_topic: bool, summary: bool, digits: int) -> Iterator[bytes]:
     """The lines for each topic, then those of the summary."""
     if per_topic:
         for topic in evaluated.ordered():
@@ -3615,58 +4034,38 @@ def signature(settings: Settings = Settings()) -> str:
     """All settings that numbers depend on, in one line to quote beside them.
 
     >>> signature()
-    'trec_eval_ref 1.0|trec_eval 10.0|level 1|topics in both|depth all|unjudged kept|ties docno descending|R qrels'
+    'trec_eval_ref 1.1|trec_eval 10.0|level 1|topics in both|depth all|unjudged kept|ties docno descending|R qrels'
     """
+    ties_ascending = REL_FORMATS[settings.rel_format].ties_ascending
     return "|".join((
-        "trec_eval_ref " + __version__, "trec_eval " + settings.release.name, "level %d" % settings.relevance_level,
-        "topics in " + ("qrels" if settings.complete else "both"),
-        "depth " + ("all" if settings.depth is None else str(settings.depth)),
-        "unjudged " + ("removed" if settings.judged_only else "kept"),
-        "ties docno " + ("ascending" if "prefs" in settings.rel_format else "descending"), "R " + settings.rel_format))
+        f"trec_eval_ref {__version__}", f"trec_eval {settings.release.name}", f"level {settings.relevance_level}",
+        "topics in qrels" if settings.complete else "topics in both",
+        "depth all" if settings.depth is None else f"depth {settings.depth}",
+        "unjudged removed" if settings.judged_only else "unjudged kept",
+        "ties docno ascending" if ties_ascending else "ties docno descending", f"R {settings.rel_format}"))
 
 
-def _report_json(evaluated: _Evaluated, per_topic: bool, summary: bool, measures: Sequence[str]) -> str:
+def _report_json(evaluated: Evaluated, per_topic: bool, summary: bool, measures: Sequence[str]) -> str:
+    """One JSON object: the settings, and the values of the topics and of the summary if they are wanted."""
+    import json  # here because that takes milliseconds, and few need it
     settings = evaluated.settings
-    report: Dict[str, Any] = {"settings": {
-        "version": __version__, "release": settings.release.name, "relevance_level": settings.relevance_level,
-        "complete": settings.complete, "judged_only": settings.judged_only, "depth": settings.depth,
-        "collection_size": settings.collection_size, "rel_format": settings.rel_format, "measures": list(measures),
-        "signature": signature(settings)}}
-    topics, summaries = _evaluation(evaluated)
+    report: dict[str, Any] = {"settings": {
+        "version": __version__, **settings._asdict(), "release": settings.release.name,
+        "measures": list(measures), "signature": signature(settings)}}
+    topics, summaries = evaluated.evaluation()
     if per_topic:
         report["topics"] = topics
     if summary:
         report["summary"] = summaries
-    import json  # here since that takes milliseconds, and few need it
     return json.dumps(report, indent=1)
 
 
-def _figure(value: Any, digits: int) -> str:
-    """A number as explanations show it: counts whole, small numbers not as 0."""
-    if isinstance(value, str):
-        return value
-    if float(value).is_integer() and abs(value) < 1e15:
-        return "%d" % value
-    if abs(value) >= 10 ** -digits:
-        return "%.*f" % (digits, value)
-    return ("%.10f" % value).rstrip("0") if abs(value) >= 1e-10 else "%.*g" % (digits, value)
+# ---- Explaining ----
+# A value's terms, the ranking and the names of its documents become a text that
+# shows how the value comes about.  The terms are those of the Value that the
+# measure's function returned, not of a second copy of the formula.
 
-
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], all_rows: bool, head_rows: int = 20,
-           tail_rows: int = 5) -> List[str]:
-    """Rows under their heads, words to the left and numbers to the right; long tables without their middle."""
-    left_out = len(rows) - head_rows - tail_rows
-    shown = list(rows) if all_rows or left_out <= 1 else [*rows[:head_rows], *rows[-tail_rows:]]
-    widths = [max(map(len, column)) for column in zip(heads, *shown)]
-    is_text = [any(re.match(r"[^-+0-9.]|-$", cell) for cell in column) for column in zip(*shown)] or [True] * len(heads)
-    lines = ["  ".join(cell.ljust(width) if text else cell.rjust(width) for cell, width, text in zip(
-        row, widths, is_text)).rstrip() for row in [list(heads), *shown]]
-    if len(shown) < len(rows):
-        lines.insert(1 + head_rows, "... %d rows left out, which --explain-all shows ..." % left_out)
-    return ["  " + line for line in lines]
-
-
-# ---- Explaining: how a value comes about ----
+__all__ += ["Explanation", "View", "explain", "explanation_lines"]
 
 
 class View(NamedTuple):
@@ -3683,8 +4082,8 @@ class View(NamedTuple):
 
     label: str
     judged: Any
-    ranking: Sequence[Tuple[str, float, Optional[float], bool]]
-    missed: Sequence[Tuple[str, float]]
+    ranking: Sequence[tuple[str, float, Optional[float], bool]]
+    missed: Sequence[tuple[str, float]]
     left_out: int
 
 
@@ -3703,14 +4102,12 @@ class Explanation(NamedTuple):
     note: str
 
 
-def explain(qrels: Mapping[str, Any], run: Mapping[str, Mapping[str, float]], measures: Iterable[str], *,
-            release: str = "10.0", relevance_level: int = 1, complete: bool = False, judged_only: bool = False,
-            depth: Optional[int] = None, collection_size: int = 0,
-            rel_format: str = "qrels") -> Dict[str, List[Explanation]]:
+def explain(qrels: Mapping[str, Any], run: Mapping[str, Mapping[str, float]], measures: Iterable[str],
+            **settings: Any) -> dict[str, list[Explanation]]:
     """What `evaluate` computes for each topic, with all that it is made of.
 
-    Takes the arguments of `evaluate` and returns, by topic, one Explanation for
-    each printed name; `explanation_lines` makes text of it.
+    Takes the arguments of `evaluate` (but zscores) and returns, by topic, one
+    Explanation for each printed name; `explanation_lines` makes text of it.
 
     >>> explanation, = explain({"1": {"a": 1, "b": 1}}, {"1": {"c": 2.0, "a": 1.0}}, ["map"])["1"]
     >>> explanation.value, explanation.value.ranks, explanation.value.terms
@@ -3718,102 +4115,112 @@ def explain(qrels: Mapping[str, Any], run: Mapping[str, Mapping[str, float]], me
     >>> explanation_lines(explanation)[-1]
     '  map = 0.5000 / 2 = 0.2500'
     """
-    settings = _checked_settings(release, relevance_level, complete, judged_only, depth, collection_size, rel_format)
-    evaluated = _evaluate_dicts(_Explained, qrels, run, measures, settings, Notes())
-    return {topic: evaluated.explanations(topic) for topic in evaluated.ordered()}
+    evaluated = _evaluate_dicts(qrels, run, measures, _checked_settings(**settings), Notes(), keeps_judged=True)
+    return {topic: _explanations(evaluated, topic) for topic in evaluated.ordered()}
 
 
-class _Explained(_Evaluated):
-    """Values that are kept together with what they were computed from."""
-
-    def __init__(self, columns: List[Column], settings: Settings):
-        super().__init__(columns, settings)
-        self._kept: Dict[Any, Any] = {}
-
-    def keep(self, topic: Any, judgments: Any, scores: Mapping[Any, float], judged: Any, values: List[Any]) -> None:
-        self._kept[topic] = judgments, scores, judged, values
-
-    def explanations(self, topic: Any) -> List[Explanation]:
-        judgments, scores, judged, values = self._kept[topic]
-        views = [_view(label, part, grades, scores, self.settings)
-                 for label, part, grades in REL_FORMATS[self.settings.rel_format].views(judgments, judged)]
-        return [Explanation(_decode(topic), column, value, views, (
-            "the run misses this topic, and this value is set to 0" if _UNPOOLED in scores and column.is_zero_if_missing
-            else "")) for column, value in zip(self.columns, values)]
+def _explanations(evaluated: Evaluated, topic: Any) -> list[Explanation]:
+    """The explanation of each value of a topic, which has been kept."""
+    kept = cast(dict[Any, JudgedTopic], evaluated.judged)[topic]
+    rel_format = REL_FORMATS[evaluated.settings.rel_format]
+    views = [_view(label, part, grades, kept.scores, evaluated.settings)
+             for label, part, grades in rel_format.views(kept.judgments, kept.judged)]
+    explanations = []
+    for column in evaluated.columns:
+        value = column.measure.function(kept.judged, *column.arguments)
+        is_set_to_0 = kept.is_missing and column.is_zero_if_missing
+        note = "the run misses this topic, and this value is set to 0" if is_set_to_0 else ""
+        explanations.append(Explanation(_decode(topic), column, value, views, note))
+    return explanations
 
 
 def _view(label: str, judged: Any, grades: Mapping[Any, float], scores: Mapping[Any, float],
           settings: Settings) -> View:
-    places, num_ret = REL_FORMATS[settings.rel_format].place(scores, grades, scores, settings)
+    """See View."""
+    places, num_ret = _place(scores, cast(Mapping[Any, int], grades), scores, settings)
     kept = dict(zip(scores, settings.release.keep_scores(scores.values())))
     times = Counter(kept.values())
-    ranking = [("(none)" if docno == _UNPOOLED else _decode(docno), scores[docno], grades.get(docno),
-                times[kept[docno]] > 1) for _, docno in places]
+    ranking = []
+    for _, docno in places:
+        name = "(none)" if docno == _UNPOOLED else _decode(docno)
+        ranking.append((name, scores[docno], grades.get(docno), times[kept[docno]] > 1))
     ranked = {docno for _, docno in places}
     missed = [(_decode(docno), grade) for docno, grade in grades.items() if grade >= 0 and docno not in ranked]
-    return View(label, judged, ranking, sorted(missed, key=lambda document: (-document[1], document[0])),
-                len(scores) - num_ret)
+    missed.sort(key=lambda document: (-document[1], document[0]))
+    return View(label, judged, ranking, missed, len(scores) - num_ret)
 
 
-Detail = Tuple[str, Callable[[Any, int, Arguments], Any]]  # a column of a table: its head, and what it shows at a rank
+# What a table shows of a rank besides the document: the head of a column, and what is below it,
+# given the topic, the rank and the measure's arguments.
+Detail = tuple[str, Callable[[Any, int, tuple[Any, ...]], Any]]
 
 
-def _gains_of(arguments: Arguments) -> Gains:
-    return next((argument for argument in arguments if isinstance(argument, Mapping)), {})
+def _gains_of(arguments: tuple[Any, ...]) -> Gains:
+    """The gains among a measure's arguments; none if it takes no gains."""
+    for argument in arguments:
+        if isinstance(argument, Mapping):
+            return argument
+    return {}
 
 
-def _gain_at(topic: JudgedRanking, rank: int, arguments: Arguments) -> Any:
-    ranks, gained = topic.gained(_gains_of(arguments))
-    return gained[ranks.index(rank)] if rank in ranks else 0.0
+def _gain_at(topic: JudgedRanking, rank: int, arguments: tuple[Any, ...]) -> Any:
+    """The gain of the document at a rank."""
+    return dict(zip(*topic.gained(_gains_of(arguments)))).get(rank, 0.0)
 
 
-def _scaled_gain_at(topic: JudgedRanking, rank: int, arguments: Arguments) -> Any:
-    return _gains_between_0_and_1(topic, _gains_of(arguments))(topic.grades[rank])
+def _scaled_gain_at(topic: JudgedRanking, rank: int, arguments: tuple[Any, ...]) -> Any:
+    """The gain of the document at a rank, as rbp scales it."""
+    return _gains_from_0_to_1(topic, _gains_of(arguments))[topic.grades[rank]]
 
 
-def _ideal_gain_at(topic: JudgedRanking, rank: int, arguments: Arguments) -> Any:
-    return dict(enumerate(topic.ideal_gains(_gains_of(arguments)), start=1)).get(rank, "")
+def _ideal_gain_at(topic: JudgedRanking, rank: int, arguments: tuple[Any, ...]) -> Any:
+    """The gain at a rank of the ideal ranking; nothing beyond its end."""
+    ideal = topic.ideal_gains(_gains_of(arguments))
+    return ideal[rank - 1] if rank <= len(ideal) else ""
 
 
-def _pool_unjudged_above(topic: JudgedRanking, rank: int, arguments: Arguments) -> Any:
+def _relevant_above(topic: JudgedRanking, rank: int, arguments: tuple[Any, ...]) -> Any:
+    """The number of relevant documents above a rank."""
+    return bisect_left(topic.relevant_ranks, rank)
+
+
+def _pool_unjudged_above(topic: JudgedRanking, rank: int, arguments: tuple[Any, ...]) -> Any:
+    """The number of pooled but unjudged documents above a rank."""
     return len([above for above, grade in topic.grades.items() if above < rank and grade < 0])
 
 
+_GAIN: Detail = ("gain", _gain_at)
 _IDEAL_GAIN: Detail = ("ideal gain", _ideal_gain_at)
 _DISCOUNT: Detail = ("log2(k+1)", lambda topic, rank, arguments: math.log2(rank + 1))
-_GAIN_AND_DISCOUNT: Sequence[Detail] = (("gain", _gain_at), _IDEAL_GAIN, _DISCOUNT)
-_RELEVANT_ABOVE: Detail = ("relevant above", lambda topic, rank, arguments: bisect_left(topic.relevant_ranks, rank))
+_RELEVANT_ABOVE: Detail = ("relevant above", _relevant_above)
 _NONRELEVANT_ABOVE: Detail = (
     "judged nonrelevant above", lambda topic, rank, arguments: topic.nonrelevant_above(rank))
-_WEIGHT: Detail = (
-    "p^(k-1)", lambda topic, rank, arguments: _persistences(arguments[0], topic.num_ret + 1)[rank - 1])
+_OTHERS_ABOVE: Detail = (
+    "others above", lambda topic, rank, arguments: rank - 1 - bisect_left(topic.relevant_ranks, rank))
+_WEIGHT: Detail = ("p^(k-1)", lambda topic, rank, arguments: _powers(arguments[0], topic.num_ret)[rank - 1])
 
-_DETAILS: Dict[str, Sequence[Detail]] = {  # by measure, what stands beside a rank that contributes
+_DETAILS: dict[str, Sequence[Detail]] = {  # by measure, what stands beside a rank that contributes
     "map": (_RELEVANT_ABOVE,), "gm_map": (_RELEVANT_ABOVE,), "map_cut": (_RELEVANT_ABOVE,), "yaap": (_RELEVANT_ABOVE,),
     "bpref": (_NONRELEVANT_ABOVE,), "gm_bpref": (_NONRELEVANT_ABOVE,),
     "infAP": (_RELEVANT_ABOVE, _NONRELEVANT_ABOVE, ("pool-unjudged above", _pool_unjudged_above)),
-    "binG": (("others above", lambda topic, rank, arguments: rank - 1 - bisect_left(topic.relevant_ranks, rank)),),
-    "G": _GAIN_AND_DISCOUNT[:2],
-    "dcg": _GAIN_AND_DISCOUNT, "ideal_dcg": (_IDEAL_GAIN, _DISCOUNT),
-    "ndcg": _GAIN_AND_DISCOUNT, "ndcg_cut": _GAIN_AND_DISCOUNT,
+    "binG": (_OTHERS_ABOVE,), "G": (_GAIN, _IDEAL_GAIN),
+    "dcg": (_GAIN, _IDEAL_GAIN, _DISCOUNT), "ideal_dcg": (_IDEAL_GAIN, _DISCOUNT),
+    "ndcg": (_GAIN, _IDEAL_GAIN, _DISCOUNT), "ndcg_cut": (_GAIN, _IDEAL_GAIN, _DISCOUNT),
     "rbp": (("gain from 0 to 1", _scaled_gain_at), _WEIGHT), "rbp_resid": (_WEIGHT,),
-}
-
-_RELATED: Dict[str, Sequence[str]] = {  # by measure, the others whose terms it is made of or completed by
-    "ndcg_rel": ("dcg", "ideal_dcg"), "Rndcg": ("dcg", "ideal_dcg"), "rbp": ("rbp_resid",),
 }
 
 _NOT_OF_RELEVANT = ("num_ret", "num_nonrel_judged_ret", "ideal_dcg", "rbp_resid", "unj")  # what others contribute to
 
 
-def explanation_lines(explanation: Explanation, all_rows: bool = False, digits: int = 4) -> List[str]:
+def explanation_lines(explanation: Explanation, all_rows: bool = False, digits: int = 4) -> list[str]:
     """An explanation as lines of text; long tables are cut in the middle unless `all_rows`."""
     column, value = explanation.column, explanation.value
     name = column.measure.name
     summary, formula, parameters = _documentation(column.measure.function)
-    lines = ["%s of topic %s" % (column.name, explanation.topic), summary, *("  " + line for line in formula)]
+    lines = [summary, *(f"  {line}" for line in formula)]
     if column.arguments:
-        lines.append("with " + "; ".join(map("%s = %s".__mod__, zip(parameters, map(_argument, column.arguments)))))
+        given = [f"{parameter} = {_argument(argument)}" for parameter, argument in zip(parameters, column.arguments)]
+        lines.append(f"with {'; '.join(given)}")
     for view in explanation.views:
         lines += _quantities(view)
         if name in ("iprec_at_recall", "11pt_avg"):
@@ -3823,95 +4230,69 @@ def explanation_lines(explanation: Explanation, all_rows: bool = False, digits: 
     lines += _terms(column, value, explanation.views, all_rows, digits)
     for view in explanation.views:
         for related, other in _related(column, value, view):
-            lines.append("%s: %s" % (related.name, _documentation(related.measure.function)[0]))
+            lines.append(f"{related.name}: {_documentation(related.measure.function)[0]}")
             lines += _terms(related, other, [view], all_rows, digits)
             lines += _working(related, other, digits)
-        missed = ["%s (grade %g)" % document for document in _contributors(column, view)]
-        if missed:
-            shown = missed if all_rows or len(missed) <= 15 else missed[:15] + ["and %d more" % (len(missed) - 15)]
-            adds_nothing = _is_sum_over_ranks(value) and name not in _NOT_OF_RELEVANT
-            lines.append("%snot %s%s: %s" % (
-                view.label and view.label + ": ", "in the ranking" if view.left_out else "retrieved",
-                ", adding 0" * adds_nothing, ", ".join(shown)))
+        adds_nothing = _is_sum_over_ranks(value) and name not in _NOT_OF_RELEVANT
+        lines += _not_retrieved(column, view, adds_nothing, all_rows)
     lines += _working(column, value, digits)
     if explanation.note:
-        lines.append("printed as 0: " + explanation.note)
-    return [lines[0], *("  " + line for line in lines[1:])]
+        lines.append(f"printed as 0: {explanation.note}")
+    return [f"{column.name} of topic {explanation.topic}", *(f"  {line}" for line in lines)]
 
 
-def _related(column: Column, value: Union[float, str], view: View) -> Iterator[Tuple[Column, Any]]:
-    """Other measures that help to understand a value, with theirs."""
-    arguments = (_gains_of(column.arguments),)
-    if column.measure.name in ("ndcg", "ndcg_cut") and isinstance(value, Value):
-        cut = "" if column.measure.name == "ndcg" else " up to rank %d" % column.arguments[0]
-        yield Column("ideal_dcg" + cut, MEASURES["ideal_dcg"], arguments), value.working[2]
-    for name in _RELATED.get(column.measure.name, ()):
-        if not name.endswith("dcg"):
-            arguments = column.arguments[:1]
-        yield Column(name, MEASURES[name], arguments), MEASURES[name].function(view.judged, *arguments)
-
-
-def _contributors(column: Column, view: View) -> List[Tuple[str, float]]:
-    """Those of the documents missed that are relevant or, to a measure of gains, have one."""
-    if column.measure.name == "ndcg_cut" or any(isinstance(argument, Mapping) for argument in column.arguments):
-        gains = _gains_of(column.arguments)
-        return [(docno, grade) for docno, grade in view.missed if gains.get(int(grade), grade) > 0]
-    return [(docno, grade) for docno, grade in view.missed if grade >= view.judged.relevance_level]
-
-
-def _documentation(function: Any) -> Tuple[str, List[str], List[str]]:
+def _documentation(function: Any) -> tuple[str, list[str], list[str]]:
     """What a function's source says of it: first sentence, formula (the first indented lines), parameters."""
     import inspect  # which takes too long to import for those who want no explanation
     paragraphs = (inspect.getdoc(function) or "").split("\n\n")
-    formula = [paragraph for paragraph in paragraphs if paragraph.startswith("    ")][:1]
-    return (paragraphs[0].replace("\n", " "), [line.strip() for text in formula for line in text.split("\n")],
-            list(inspect.signature(function).parameters)[1:])
-
-
-def _is_sum_over_ranks(value: Any) -> bool:
-    return isinstance(value, Value) and bool(value.ranks) and not isinstance(value.ranks[0], str)
+    formulas = [paragraph for paragraph in paragraphs if paragraph.startswith("    ")]
+    formula = [line.strip() for line in formulas[0].split("\n")] if formulas else []
+    return paragraphs[0].replace("\n", " "), formula, list(inspect.signature(function).parameters)[1:]
 
 
 def _argument(argument: Any) -> str:
+    """A measure's argument as text."""
     if isinstance(argument, Mapping):
-        return ", ".join("%s=%g" % item for item in argument.items()) or "the grades"
-    return ", ".join("%g" % part for part in argument) if isinstance(argument, tuple) else "%g" % argument
+        return ", ".join(f"{grade}={gain:g}" for grade, gain in argument.items()) or "the grades"
+    if isinstance(argument, tuple):
+        return ", ".join(f"{part:g}" for part in argument)
+    return f"{argument:g}"
 
 
-def _quantities(view: View) -> List[str]:
+def _quantities(view: View) -> list[str]:
     """What a measure could look at, in numbers."""
     topic = view.judged
-    label = view.label + ": " if view.label else ""
+    label = f"{view.label}: " if view.label else ""
     if isinstance(topic, JudgedRanking):
-        return ["%sR = %d relevant documents in the judgments (grade >= %d), and %d judged nonrelevant"
-                % (label, topic.num_rel, topic.relevance_level, topic.num_nonrel),
-                "%sN = %d documents retrieved%s: %d relevant, %d judged nonrelevant, %d not judged"
-                % (label, topic.num_ret, " (without %d that -M or -J leaves out)" % view.left_out * bool(view.left_out),
-                   topic.hits, len(topic.nonrelevant_ranks), topic.num_ret - len(topic.judged_ranks))]
+        left_out = f" (without {view.left_out} that -M or -J leaves out)" if view.left_out else ""
+        return [f"{label}R = {topic.num_rel} relevant documents in the judgments (grade >= {topic.relevance_level}), "
+                f"and {topic.num_nonrel} judged nonrelevant",
+                f"{label}N = {topic.num_ret} documents retrieved{left_out}: {topic.hits} relevant, "
+                f"{len(topic.nonrelevant_ranks)} judged nonrelevant, {topic.num_ret - len(topic.judged_ranks)} not judged"]
     if isinstance(topic, PreferenceRanking):
-        lines = ["%d of the %d documents that preferences name are retrieved" % (topic.num_ret, len(topic.docnos))]
+        lines = [f"{topic.num_ret} of the {len(topic.docnos)} documents that preferences name are retrieved"]
         for name, group in topic.groups.items():
-            lines.append("group %s: %d of %d preferences between retrieved documents are fulfilled, and %d of %d "
-                         "implied ones; %d are absent; %d documents are relevant (level > 0), %d nonrelevant" % (
-                             name, group.counts.ful_ret, group.counts.poss_ret, group.counts.ful_imp,
-                             group.counts.poss_imp, group.counts.absent, _size(group.relevant),
-                             _size(group.nonrelevant)))
+            counts = group.counts
+            lines.append(f"group {name}: {counts.ful_ret} of {counts.poss_ret} preferences between retrieved documents "
+                         f"are fulfilled, and {counts.ful_imp} of {counts.poss_imp} implied ones; {counts.absent} are "
+                         f"absent; {_size(group.relevant)} documents are relevant (level > 0), "
+                         f"{_size(group.nonrelevant)} nonrelevant")
         return lines
     return []
 
 
-def _interpolation(topic: JudgedRanking, levels: Any, digits: int) -> List[str]:
+def _interpolation(topic: JudgedRanking, levels: Any, digits: int) -> list[str]:
     """For each recall level the count it rounds to, and where the largest precision lies."""
     rows = []
     for level in levels if isinstance(levels, tuple) else (levels,):
         precision = interpolated_precision(topic, level)
-        where = "at rank %s" % precision.ranks[-1] if precision.ranks else "too few are retrieved"
-        rows.append(["%.2f" % level, _figure(level * topic.num_rel, digits), str(topic.count_at_recall(level)),
-                     "%.*f" % (digits, precision), where])
+        where = f"at rank {precision.ranks[-1]}" if precision.ranks else "too few are retrieved"
+        rows.append([f"{level:.2f}", _figure(level * topic.num_rel, digits), str(topic.count_at_recall(level)),
+                     f"{precision:.{digits}f}", where])
     return _table(["recall", "times R", "relevant documents", "largest precision from there on", ""], rows, True)
 
 
-def _contingency(topic: JudgedRanking) -> List[str]:
+def _contingency(topic: JudgedRanking) -> list[str]:
     """The documents by relevance and retrieval."""
     hits = topic.hits
     others = topic.collection_size + hits - topic.num_ret - topic.num_rel
@@ -3920,53 +4301,113 @@ def _contingency(topic: JudgedRanking) -> List[str]:
         ["not retrieved", str(topic.num_rel - hits), str(others) if topic.collection_size else "? (-N)"]], True)
 
 
-def _terms(column: Column, value: Union[float, str], views: Sequence[View], all_rows: bool, digits: int) -> List[str]:
+def _terms(column: Column, value: Union[float, str], views: Sequence[View], all_rows: bool, digits: int) -> list[str]:
     """The table of what was added up, for values that are sums."""
+    view = views[0]
     if isinstance(value, str):
-        rows = [[str(rank), *_document(views[0], rank), character] for rank, character in enumerate(value, start=1)]
+        rows = [[str(rank), *_document(view, rank), character] for rank, character in enumerate(value, start=1)]
         return _table(["rank", "docno", "score", "grade", "", "shown as"], rows, all_rows)
     if not isinstance(value, Value) or not value.ranks:
         return []
-    divisor = 0.0
-    if value.working[:1] == ("{} / {}",) and not getattr(value.working[1], "working", ()):
-        divisor = float(value.working[2])  # of nothing but the sum, so that it divides each term as well
-    details = _DETAILS.get(column.measure.name, ())
-    heads = ["", "adds", "total"]
+    heads = [""]
+    details: Sequence[Detail] = ()
+    shows_documents = False
     if _is_sum_over_ranks(value):
-        documents = [] if column.measure.name == "ideal_dcg" else ["docno", "score", "grade", ""]
-        heads = ["rank", *documents, *(head for head, _ in details), "adds", "total"]
+        details = _DETAILS.get(column.measure.name, ())
+        shows_documents = column.measure.name != "ideal_dcg"  # whose ranks are those of the ideal ranking
+        documents = ["docno", "score", "grade", ""] if shows_documents else []
+        heads = ["rank", *documents, *(head for head, _ in details)]
+    divisor = _divisor_of_sum(value)
+    heads += ["adds", "total", "of the value"] if divisor else ["adds", "total"]
     rows, so_far = [], 0.0
     for rank, term in zip(value.ranks, value.terms):
         so_far += term
         row = [str(rank)]
-        if not isinstance(rank, str):
-            row += _document(views[0], rank) if "docno" in heads else []
-            row += [_figure(detail(views[0].judged, rank, column.arguments), digits) for _, detail in details]
-        row += ["%.*f" % (digits, term), "%.*f" % (digits, so_far)]
-        rows.append(row + (["%.*f" % (digits, term / divisor)] if divisor else []))
-    lines = _table(heads + ["of the value"] * bool(divisor), rows, all_rows)
-    if views[0].label:
-        for view, term in zip(views, value.terms):
-            lines += [view.label + ":", *_terms(column, term, [view._replace(label="")], all_rows, digits)]
+        if isinstance(rank, int):
+            row += _document(view, rank) if shows_documents else []
+            row += [_figure(detail(view.judged, rank, column.arguments), digits) for _, detail in details]
+        row += [f"{term:.{digits}f}", f"{so_far:.{digits}f}"]
+        if divisor:
+            row.append(f"{term / divisor:.{digits}f}")
+        rows.append(row)
+    lines = _table(heads, rows, all_rows)
+    if view.label:
+        for group, term in zip(views, value.terms):
+            lines += [f"{group.label}:", *_terms(column, term, [group._replace(label="")], all_rows, digits)]
     return lines
 
 
-def _document(view: View, rank: int) -> List[str]:
+def _is_sum_over_ranks(value: Any) -> bool:
+    """Whether its terms belong to ranks, and not to labels."""
+    return isinstance(value, Value) and bool(value.ranks) and not isinstance(value.ranks[0], str)
+
+
+def _divisor_of_sum(value: Value) -> float:
+    """What divides the sum of the terms, and so each term; 0 if the value came about in another way."""
+    if not value.working or value.working[0] != "{} / {}":
+        return 0.0
+    _, dividend, divisor = value.working
+    is_sum = not getattr(dividend, "working", ())
+    return float(divisor) if is_sum else 0.0
+
+
+def _document(view: View, rank: int) -> list[str]:
     """What a table shows of the document at a rank."""
     docno, score, grade, is_tied = view.ranking[rank - 1]
-    marks = ["tied"] * is_tied + ["unpooled" if grade is None else "not judged"] * (grade is None or grade < 0)
-    return [docno, "%.10g" % score, "-" if grade is None else "%g" % grade, ", ".join(marks)]
+    marks = []
+    if is_tied:
+        marks.append("tied")
+    if grade is None:
+        marks.append("unpooled")
+    elif grade < 0:
+        marks.append("not judged")
+    return [docno, f"{score:.10g}", "-" if grade is None else f"{grade:g}", ", ".join(marks)]
 
 
-def _working(column: Column, value: Union[float, str], digits: int) -> List[str]:
+def _related(column: Column, value: Union[float, str], view: View) -> Iterator[tuple[Column, Any]]:
+    """Other measures that help to understand a value, with theirs."""
+    name = column.measure.name
+    gains = (_gains_of(column.arguments),)
+    if name in ("ndcg", "ndcg_cut") and isinstance(value, Value):
+        cut = "" if name == "ndcg" else f" up to rank {column.arguments[0]}"
+        yield Column(f"ideal_dcg{cut}", MEASURES["ideal_dcg"], gains), value.working[2]
+    elif name in ("ndcg_rel", "Rndcg"):
+        for related in ("dcg", "ideal_dcg"):
+            yield Column(related, MEASURES[related], gains), MEASURES[related].function(view.judged, *gains)
+    elif name == "rbp":
+        p = column.arguments[:1]
+        yield Column("rbp_resid", MEASURES["rbp_resid"], p), rank_biased_precision_residual(view.judged, *p)
+
+
+def _not_retrieved(column: Column, view: View, adds_nothing: bool, all_rows: bool) -> list[str]:
+    """The documents missed that are relevant or, to a measure of gains, have one."""
+    takes_gains = any(isinstance(argument, Mapping) for argument in column.arguments)
+    if takes_gains or column.measure.name == "ndcg_cut":
+        gains = _gains_of(column.arguments)
+        missed = [(docno, grade) for docno, grade in view.missed if gains.get(int(grade), grade) > 0]
+    else:
+        missed = [(docno, grade) for docno, grade in view.missed if grade >= view.judged.relevance_level]
+    if not missed:
+        return []
+    shown = [f"{docno} (grade {grade:g})" for docno, grade in missed]
+    if len(shown) > 15 and not all_rows:
+        shown = [*shown[:15], f"and {len(shown) - 15} more"]
+    label = f"{view.label}: " if view.label else ""
+    where = "in the ranking" if view.left_out else "retrieved"
+    adding = ", adding 0" if adds_nothing else ""
+    return [f"{label}not {where}{adding}: {', '.join(shown)}"]
+
+
+def _working(column: Column, value: Union[float, str], digits: int) -> list[str]:
     """How the terms became the value, the value last; what needed an expression of its own comes before."""
     if isinstance(value, str):
-        return ["%s = '%s'" % (column.name, value)]
-    shown = "%d" % value if column.measure.is_count else "%.*f" % (digits, value)
-    return [*_steps(value, digits)[:-1], " = ".join([column.name, *_steps(value, digits)[-1:], shown])]
+        return [f"{column.name} = '{value}'"]
+    shown = str(int(value)) if column.measure.is_count else f"{value:.{digits}f}"
+    steps = _steps(value, digits)
+    return [*steps[:-1], " = ".join([column.name, *steps[-1:], shown])]
 
 
-def _steps(value: Any, digits: int) -> List[str]:
+def _steps(value: Any, digits: int) -> list[str]:
     """The expressions that a value was worked out by: those of its numbers with their results, and its own."""
     if not isinstance(value, Value) or not value.working:
         return []
@@ -3974,38 +4415,76 @@ def _steps(value: Any, digits: int) -> List[str]:
     steps = []
     for number in numbers:
         of_number = _steps(number, digits)
-        steps += of_number[:-1] + ["%s = %s" % (step, _figure(number, digits)) for step in of_number[-1:]]
-    return steps + [expression.format(*(_figure(number, digits) for number in numbers))]
+        if of_number:
+            steps += [*of_number[:-1], f"{of_number[-1]} = {_figure(number, digits)}"]
+    return [*steps, expression.format(*(_figure(number, digits) for number in numbers))]
 
 
-def _explanation(evaluated: _Explained, run: Source, summary: bool, all_rows: bool, digits: int) -> List[bytes]:
+def _figure(value: Any, digits: int) -> str:
+    """A number as explanations show it: counts whole, small numbers not as 0."""
+    if isinstance(value, str):
+        return value
+    if float(value).is_integer() and abs(value) < 1e15:
+        return str(int(value))
+    if abs(value) >= 10 ** -digits:
+        return f"{value:.{digits}f}"
+    return f"{value:.10f}".rstrip("0") if abs(value) >= 1e-10 else f"{value:.{digits}g}"
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], all_rows: bool, head_rows: int = 20,
+           tail_rows: int = 5) -> list[str]:
+    """Rows under their heads, words to the left and numbers to the right; long tables without their middle."""
+    left_out = len(rows) - head_rows - tail_rows
+    is_cut = left_out > 1 and not all_rows
+    shown = [*rows[:head_rows], *rows[-tail_rows:]] if is_cut else list(rows)
+    columns = list(zip(*shown)) if shown else [()] * len(heads)
+    are_words = [not shown or any(re.match(r"[^-+0-9.]|-$", cell) for cell in column) for column in columns]
+    widths = [max(map(len, (head, *column))) for head, column in zip(heads, columns)]
+    lines = []
+    for row in [heads, *shown]:
+        cells = [cell.ljust(width) if is_words else cell.rjust(width)
+                 for cell, width, is_words in zip(row, widths, are_words)]
+        lines.append(f"  {'  '.join(cells).rstrip()}")
+    if is_cut:
+        lines.insert(1 + head_rows, f"  ... {left_out} rows left out, which --explain-all shows ...")
+    return lines
+
+
+def _explanation(evaluated: Evaluated, run: Source, summary: bool, all_rows: bool, digits: int) -> list[bytes]:
     """All explanations as lines: topic after topic, then how their values combine and what became of other topics."""
-    lines: List[str] = []
+    lines: list[str] = []
     for topic in evaluated.ordered():
-        for explanation in evaluated.explanations(topic):
-            if explanation.column.measure.summary not in (run_tag, number_of_topics):
+        for explanation in _explanations(evaluated, topic):
+            if explanation.column.measure.summary not in ("run tag", "number of topics"):
                 lines += [*explanation_lines(explanation, all_rows, digits), ""]
     if summary:
         lines.append("all topics")
         for column, value in evaluated.summaries():
-            lines.append("  %s: %s" % (column.name, _documentation(column.measure.summary)[0]))
-            lines += ["    " + line for line in _working(column, value, digits)]
-        in_run = {topic for _, columns in _tables(run, _RUN, evaluated.settings.release, Notes())
-                  for topic in columns[0]}
-        lines += _other_topics("in the qrels alone", evaluated.qrels_topics - in_run,
-                               "count as if nothing relevant had been retrieved (-c)"
-                               if evaluated.settings.complete else "are skipped (-c would count them)")
+            first_sentence = _documentation(SUMMARIES[cast(str, column.measure.summary)])[0]
+            lines.append(f"  {column.name}: {first_sentence}")
+            lines += [f"    {line}" for line in _working(column, value, digits)]
+        in_run = _topics_of(run, evaluated.settings.release)
+        fate = "count as if nothing relevant had been retrieved (-c)" if evaluated.settings.complete \
+            else "are skipped (-c would count them)"
+        lines += _other_topics("in the qrels alone", evaluated.qrels_topics - in_run, fate)
         lines += _other_topics("in the run alone", in_run - evaluated.qrels_topics, "are ignored")
     return [_encode(line) + b"\n" for line in lines]
 
 
-def _other_topics(where: str, topics: Collection[bytes], fate: str) -> List[str]:
+def _other_topics(where: str, topics: Collection[bytes], fate: str) -> list[str]:
+    """The line about topics that are in one of the files alone, if there are any."""
+    if not topics:
+        return []
     names = [_decode(topic) for topic in sorted(topics)]
-    more = ["..."] * (len(names) > 20)
-    return ["  topics %s %s: %s" % (where, fate, ", ".join(names[:20] + more))] * bool(names)
+    if len(names) > 20:
+        names = [*names[:20], "..."]
+    return [f"  topics {where} {fate}: {', '.join(names)}"]
 
 
-# ---- Auditing: which convention makes somebody else's numbers ----
+# ---- Auditing ----
+# Somebody else's report is compared with what comes out here.  For each measure
+# that departs, one convention after another that other tools have is tried, and
+# those under which all reported values come out are named.
 
 
 class Reported(NamedTuple):
@@ -4023,7 +4502,7 @@ _NO_FIGURE = re.compile(r"[+-]?(?:nan|inf|infinity)", re.IGNORECASE)
 _OVER_ALL = ("all", "amean")  # what other tools print as the topic of a summary
 
 
-def _read_report(source: Source, settings: Settings) -> Tuple[List[Reported], List[str]]:
+def _read_report(source: Source, settings: Settings) -> tuple[list[Reported], list[str]]:
     """The values of a report that can be compared, and the names of measures that cannot.
 
     A report is JSON (this module's, or pytrec_eval's {topic: {measure: value}},
@@ -4035,8 +4514,8 @@ def _read_report(source: Source, settings: Settings) -> Tuple[List[Reported], Li
         text = text[len(_BYTE_ORDER_MARK):]
     is_json = text.lstrip().startswith(b"{")
     triples = _json_values(text, source.name) if is_json else _line_values(text, source.name, settings)
-    values: List[Reported] = []
-    unknown: Dict[str, None] = {}
+    values: list[Reported] = []
+    unknown: dict[str, None] = {}
     for topic, name, figure in triples:
         found = _reported_column(name, settings)
         if found is None:
@@ -4044,41 +4523,48 @@ def _read_report(source: Source, settings: Settings) -> Tuple[List[Reported], Li
             continue
         column, request = found
         measure = column.measure
-        if measure.summary in (None, run_tag) or topic is not None and measure.summary_only:
-            continue  # a text, or what has no value for a topic
+        is_text = measure.summary in (None, "run tag")
+        if is_text or (topic is not None and measure.summary_only):
+            continue
         number = _reported_figure(figure)
         if number is None:
-            raise TrecEvalError("%s: expected a number as value of %s, found %s" % (
-                source.name, _quoted(name), _quoted(figure)))
+            raise TrecEvalError(f"{source.name}: expected a number as value of {_quoted(name)}, "
+                                f"found {_quoted(figure)}")
         values.append(Reported(column, request, None if topic is None else _encode(topic), *number))
     if not values:
-        raise TrecEvalError("%s: expected values of measures that can be computed here, found none%s" % (
-            source.name, ", only " + ", ".join(map(_quoted, list(unknown)[:5])) if unknown else ""))
+        only = f", only {', '.join(map(_quoted, list(unknown)[:5]))}" if unknown else ""
+        raise TrecEvalError(f"{source.name}: expected values of measures that can be computed here, found none{only}")
     return _with_common_precision(values), list(unknown)
 
 
-def _reported_figure(text: str) -> Optional[Tuple[float, int]]:
-    """A figure as a number and the decimals that it shows, or None if it is no figure."""
+def _reported_figure(text: str) -> Optional[tuple[float, int]]:
+    """A figure as a number and the decimals that it shows, or None if it is no figure.
+
+    >>> _reported_figure("0.4736"), _reported_figure("47.36%")
+    ((0.4736, 4), (0.4736, 4))
+    """
     match = _FIGURE.fullmatch(text)
-    if match:
-        number, fraction, fraction_alone, exponent, percent = match.groups()
-        decimals = len(fraction or fraction_alone or "") - int(exponent or 0) + 2 * len(percent)
-        return float(number) / (100 if percent else 1), max(decimals, -300)
-    return (float(text), 0) if _NO_FIGURE.fullmatch(text) else None
+    if not match:
+        return (float(text), 0) if _NO_FIGURE.fullmatch(text) else None
+    number, fraction, fraction_alone, exponent, percent = match.groups()
+    decimals = len(fraction or fraction_alone or "") - int(exponent or 0)
+    if percent:
+        return float(number) / 100, max(decimals + 2, -300)
+    return float(number), max(decimals, -300)
 
 
-def _json_values(text: bytes, file: str) -> Iterator[Tuple[Optional[str], str, str]]:
+def _json_values(text: bytes, file: str) -> Iterator[tuple[Optional[str], str, str]]:
     """(topic, measure, figure) of each value of a JSON report; figures stay as they are written."""
     import json
     try:
         report = json.loads(text.decode("utf-8", "surrogateescape"), parse_float=str, parse_int=str, parse_constant=str)
     except (ValueError, RecursionError) as error:
-        raise TrecEvalError("%s: expected JSON, found an error: %s" % (file, error)) from None
+        raise TrecEvalError(f"{file}: expected JSON, found an error: {error}") from None
     if "settings" in report and ("summary" in report or "topics" in report):
-        topics, summary = (report.get(part, {}) for part in ("topics", "summary"))
+        topics = report.get("topics", {})
         if not isinstance(topics, dict):
-            raise TrecEvalError("%s: expected topics as a JSON object, found %s" % (file, _quoted(str(topics))))
-        report = {**topics, "all": summary}
+            raise TrecEvalError(f"{file}: expected topics as a JSON object, found {_quoted(str(topics))}")
+        report = {**topics, "all": report.get("summary", {})}
     for topic, values in report.items():
         if not isinstance(values, dict):
             topic, values = "all", {topic: values}
@@ -4086,18 +4572,20 @@ def _json_values(text: bytes, file: str) -> Iterator[Tuple[Optional[str], str, s
             yield None if topic in _OVER_ALL else topic, name, str(figure)
 
 
-def _line_values(text: bytes, file: str, settings: Settings) -> Iterator[Tuple[Optional[str], str, str]]:
+def _line_values(text: bytes, file: str, settings: Settings) -> Iterator[tuple[Optional[str], str, str]]:
     """(topic, measure, figure) of each line of a report."""
     rows = []
     for number, line in enumerate(text.split(b"\n"), start=1):
         row = [_decode(field) for field in line.split()]
-        if row and not line.startswith(b"#"):
-            if len(row) not in (2, 3):
-                raise TrecEvalError("%s:%d: expected 2 or 3 fields (measure [topic] value), found %d: %s"
-                                    % (file, number, len(row), _quoted(line)))
-            rows.append(row)
+        if not row or line.startswith(b"#"):
+            continue
+        if len(row) not in (2, 3):
+            raise TrecEvalError(f"{file}:{number}: expected 2 or 3 fields (measure [topic] value), "
+                                f"found {len(row)}: {_quoted(line)}")
+        rows.append(row)
 
     def known(field: int) -> float:
+        """The part of the names in a field that are measures."""
         names = list(dict.fromkeys(row[field] for row in rows if len(row) == 3))[:50]  # which are enough to tell
         return sum(_reported_column(name, settings) is not None for name in names) / max(len(names), 1)
     topic_first = known(1) > known(0)
@@ -4109,37 +4597,42 @@ def _line_values(text: bytes, file: str, settings: Settings) -> Iterator[Tuple[O
 
 
 @functools.lru_cache(maxsize=1000)
-def _reported_column(name: str, settings: Settings) -> Optional[Tuple[Column, str]]:
+def _reported_column(name: str, settings: Settings) -> Optional[tuple[Column, str]]:
     """The column that a report's name for a measure means, and the request for it; None if there is none."""
     for request in (name, _request_of(name)):
         try:
             column, = _columns([request], settings, Notes())
-            return column, request
         except ValueError:  # no such measure, or not one value
             continue
+        return column, request
     return None
 
 
-def _by_measure(values: Iterable[Reported]) -> Dict[str, List[Reported]]:
-    groups: Dict[str, List[Reported]] = {}
+def _by_measure(values: Iterable[Reported]) -> dict[str, list[Reported]]:
+    """The values of each measure."""
+    groups: dict[str, list[Reported]] = {}
     for value in values:
         groups.setdefault(value.column.measure.name, []).append(value)
     return groups
 
 
-def _with_common_precision(values: List[Reported]) -> List[Reported]:
-    """Give all values of a measure the same decimals, since JSON drops zeros, and none more than doubles have."""
-    decimals = max(value.decimals for value in values)
-    return [value._replace(decimals=min(shown, 12)) for group in _by_measure(values).values()
-            for shown in [max(value.decimals for value in group) or decimals] for value in group]
+def _with_common_precision(values: list[Reported]) -> list[Reported]:
+    """Give all values of a measure the same decimals, because JSON drops zeros, and none more than doubles have."""
+    most = max(value.decimals for value in values)
+    adjusted = []
+    for group in _by_measure(values).values():
+        decimals = max(value.decimals for value in group) or most
+        adjusted += [value._replace(decimals=min(decimals, 12)) for value in group]
+    return adjusted
 
 
-def _as_fractions(group: List[Reported], here: "Values") -> List[Reported]:
+def _as_fractions(group: list[Reported], here: Values) -> list[Reported]:
     """The values of a measure, divided by 100 if that takes most closer to what comes out here: percentages."""
     known = [(value.value, here[value.topic, value.column.name]) for value in group
              if (value.topic, value.column.name) in here and math.isfinite(value.value)]
     closer = [abs(value / 100 - own) < abs(value - own) for value, own in known if value]
-    is_percent = 1.01 < max([abs(value) for value, _ in known], default=0) <= 101 and sum(closer) > len(closer) / 2
+    largest = max((abs(value) for value, _ in known), default=0.0)
+    is_percent = 1.01 < largest <= 101 and sum(closer) > len(closer) / 2
     if not is_percent or group[0].column.measure.is_count:
         return group
     return [value._replace(value=value.value / 100, decimals=min(value.decimals + 2, 12)) for value in group]
@@ -4194,41 +4687,11 @@ class Convention(NamedTuple):
 
     sentence: str
     changes: Changes
-    measures: Tuple[str, ...] = ()
+    measures: tuple[str, ...] = ()
 
 
-Values = Dict[Tuple[Optional[bytes], str], float]  # by topic (None: over all) and printed name
-
-
-class _Departure(Exception):
-    """A value is not what is reported, so that the others need not be computed."""
-
-
-class _Audited(_Evaluated):
-    """Values of rankings that are judged once, and kept in `judged` by topic, for all that is computed of them."""
-
-    def __init__(self, columns: List[Column], settings: Settings, judged: Dict[bytes, Any]):
-        super().__init__(columns, settings)
-        self._judged = judged
-
-    def judge(self, topic: Any, judgments: Any, scores: Mapping[Any, float]) -> Any:
-        if topic not in self._judged:
-            self._judged[topic] = super().judge(topic, judgments, scores)
-        return self._judged[topic]
-
-    def restrict(self, topics: AbstractSet[Any]) -> None:
-        """Leave only some topics in the summary."""
-        self.rows = {topic: row for topic, row in self.rows.items() if topic in topics}
-        counted = len(topics) if self.settings.complete else len(self.rows)
-        missing = 0 if self.settings.release.evaluates_missing else counted - len(self.rows)
-        self.over = self.over._replace(topics=counted, missing=missing)
-
-    def round(self, decimals: int) -> None:
-        """Make summaries of rounded values, where topics have values that are shown."""
-        shown = [not column.measure.summary_only for column in self.columns]
-        self.rows = {topic: array("d", [round(value, decimals) if is_shown else value
-                                        for value, is_shown in zip(row, shown)])
-                     for topic, row in self.rows.items()}
+Values = dict[tuple[Optional[bytes], str], float]  # by topic (None: over all) and printed name
+Judged = dict[bytes, JudgedTopic]  # the topics judged so far, all ranked alike
 
 
 class Audit:
@@ -4244,23 +4707,23 @@ class Audit:
         self._run = run
         self._conventions = _conventions(qrels.topics, ranks, settings)
 
-    def explanations(self, by_measure: Mapping[str, Sequence[Reported]]) -> Dict[str, List[str]]:
+    def explanations(self, by_measure: Mapping[str, Sequence[Reported]]) -> dict[str, list[str]]:
         """For each measure the conventions under which all its reported values come out, or else the pairs of them."""
         found = self._fitting(by_measure, [(convention,) for convention in self._conventions])
         others = {name: reported for name, reported in by_measure.items() if not found[name]}
-        found.update(self._fitting(others, [
-            (one, other) for one, other in itertools.combinations(self._conventions, 2)
-            if not one.changes.keys() & other.changes.keys()]))
+        pairs = [(one, other) for one, other in itertools.combinations(self._conventions, 2)
+                 if not one.changes.keys() & other.changes.keys()]
+        found.update(self._fitting(others, pairs))
         return found
 
     def _fitting(self, by_measure: Mapping[str, Sequence[Reported]],
-                 candidates: Iterable[Tuple[Convention, ...]]) -> Dict[str, List[str]]:
+                 candidates: Iterable[tuple[Convention, ...]]) -> dict[str, list[str]]:
         """For each measure the candidates, each some conventions at once, under which its values come out.
 
-        Those that rank alike are tried together, since judging takes most of
+        Those that rank alike are tried together, because judging takes most of
         the time.
         """
-        by_ranking: Dict[Any, List[Tuple[int, Tuple[Convention, ...], Conventions]]] = {}
+        by_ranking: dict[Any, list[tuple[int, tuple[Convention, ...], Conventions]]] = {}
         for number, candidate in enumerate(candidates):
             changes = {field: value for convention in candidate for field, value in convention.changes.items()}
             settings = self.settings._replace(**{
@@ -4268,9 +4731,9 @@ class Audit:
             conventions = Conventions(settings, **changes)
             ranking = settings._replace(complete=False), conventions.tie_key
             by_ranking.setdefault(ranking, []).append((number, candidate, conventions))
-        fitting: Dict[str, List[Tuple[int, str]]] = {name: [] for name in by_measure}
+        fitting: dict[str, list[tuple[int, str]]] = {name: [] for name in by_measure}
         for members in by_ranking.values():
-            judged: Dict[bytes, Any] = {}
+            judged: Judged = {}
             for number, candidate, conventions in members:
                 for name, reported in by_measure.items():
                     is_about_it = all(name in convention.measures or not convention.measures
@@ -4280,51 +4743,60 @@ class Audit:
                         fitting[name].append((number, sentence))
         return {name: [sentence for _, sentence in sorted(sentences)] for name, sentences in fitting.items()}
 
-    def _come_out(self, reported: Sequence[Reported], conventions: Conventions, judged: Dict[bytes, Any]) -> bool:
+    def _come_out(self, reported: Sequence[Reported], conventions: Conventions, judged: Judged) -> bool:
+        """Whether all reported values are what comes out under conventions."""
         values = self.evaluate(reported, conventions, judged, stop=True)
         return bool(values) and all(_agrees(values, value, conventions) for value in reported)
 
-    def evaluate(self, reported: Sequence[Reported], conventions: Conventions, judged: Dict[bytes, Any],
+    def evaluate(self, reported: Sequence[Reported], conventions: Conventions, judged: Judged,
                  stop: bool = False) -> Values:
-        """The values of the reported columns under conventions, with the judged rankings that there are or will be.
+        """The values of the reported columns under conventions.
 
-        With `stop` none, as soon as one topic departs from what is reported of it.
+        `judged` has the topics that have been judged before, and gets the others.
+        With `stop` there are no values as soon as one topic departs from what is
+        reported of it.
         """
-        functions = _functions(conventions)
-        columns = [column._replace(measure=column.measure._replace(
-            function=functions.get(column.measure.name, column.measure.function),
-            summary=conventions.summaries.get(column.measure.name, column.measure.summary)))
-            for column in {value.column.name: value.column for value in reported}.values()]
-        evaluated = _Audited(columns, conventions.settings, judged)
-        by_topic: Dict[Optional[bytes], List[Reported]] = {}
+        by_topic: dict[Optional[bytes], list[Reported]] = {}
         for value in reported if stop else ():
             by_topic.setdefault(value.topic, []).append(value)
-
-        def rankings() -> Iterator[Tuple[bytes, Mapping[bytes, float], int]]:
-            both = self._run.keys() & self._qrels.topics.keys()
-            for topic in sorted(both, key=lambda topic: (topic not in by_topic, topic)):
-                scores = {} if topic in judged else self._reordered(topic, conventions)
-                yield topic, scores, len(scores)
-                if topic in by_topic and topic in evaluated.rows:
-                    values = dict(_topic_values(evaluated, topic))
-                    if not all(_agrees(values, value, conventions) for value in by_topic[topic]):
-                        raise _Departure
-        try:
-            _evaluate(evaluated, self._qrels, rankings())
-        except _Departure:
-            return {}
-        for topic, error in evaluated.failures.items():
-            raise TrecEvalError("topic %s: %s" % (_quoted(topic), error), status=4)
-        values: Values = dict(itertools.chain.from_iterable(
-            _topic_values(evaluated, topic) for topic in evaluated.rows))
+        values: Values = {}
+        evaluated = Evaluated(_columns_under(conventions, reported), conventions.settings)
+        for topic in sorted(self._topics(conventions.settings), key=lambda topic: (topic not in by_topic, topic)):
+            if topic not in judged:
+                judged[topic] = self._judge(topic, conventions)
+            evaluated.add(judged[topic])
+            for column, value_here in zip(evaluated.columns, evaluated.rows[topic]):
+                if not column.measure.summary_only:
+                    values[topic, column.name] = value_here
+            if not all(_agrees(values, value, conventions) for value in by_topic.get(topic, ())):
+                return {}
+        evaluated.average_over(self._qrels)
         if conventions.counts:
-            evaluated.restrict({topic for topic, judgments in self._qrels.topics.items()
-                                if conventions.counts(judgments, conventions.settings)})
+            _restrict(evaluated, {topic for topic, judgments in self._qrels.topics.items()
+                                  if conventions.counts(judgments, conventions.settings)})
         if conventions.rounds_topics:
-            evaluated.round(reported[0].decimals)
+            _round_topics(evaluated, reported[0].decimals)
         if evaluated.over.topics:
-            values.update(((None, column.name), cast(float, value)) for column, value in evaluated.summaries())
+            values.update(((None, column.name), cast(float, value))
+                          for column, value in evaluated.summaries(conventions.summaries))
         return values
+
+    def _topics(self, settings: Settings) -> AbstractSet[bytes]:
+        """The topics that are evaluated."""
+        if settings.complete and settings.release.evaluates_missing:
+            return self._qrels.topics.keys()
+        return self._run.keys() & self._qrels.topics.keys()
+
+    def _judge(self, topic: bytes, conventions: Conventions) -> JudgedTopic:
+        """Judge a topic under conventions."""
+        is_missing = topic not in self._run
+        scores = {_UNPOOLED: 0.0} if is_missing else self._reordered(topic, conventions)
+        judgments = self._qrels.topics[topic]
+        try:
+            judged = REL_FORMATS[conventions.settings.rel_format].judge(judgments, scores, conventions.settings)
+        except TrecEvalError as error:
+            raise TrecEvalError(f"topic {_quoted(topic)}: {error}", status=4) from None
+        return JudgedTopic(topic, judgments, scores, judged, is_missing)
 
     def _reordered(self, topic: bytes, conventions: Conventions) -> Mapping[bytes, float]:
         """A topic's scores, or others which put its tied documents into another order."""
@@ -4339,10 +4811,28 @@ class Audit:
         return {docno: float(len(docnos) - i) for i, docno in enumerate(docnos)}
 
 
-def _topic_values(evaluated: _Audited, topic: bytes) -> Iterator[Tuple[Tuple[bytes, str], float]]:
-    for column, value in zip(evaluated.columns, evaluated.rows[topic]):
-        if not column.measure.summary_only:
-            yield (topic, column.name), value
+def _columns_under(conventions: Conventions, reported: Iterable[Reported]) -> list[Column]:
+    """The reported columns, with the functions that conventions give them."""
+    functions = _functions(conventions)
+    columns = {value.column.name: value.column for value in reported}
+    return [column._replace(measure=column.measure._replace(
+        function=functions.get(column.measure.name, column.measure.function))) for column in columns.values()]
+
+
+def _restrict(evaluated: Evaluated, topics: AbstractSet[Any]) -> None:
+    """Leave only some topics in the summary."""
+    evaluated.rows = {topic: row for topic, row in evaluated.rows.items() if topic in topics}
+    counted = len(topics) if evaluated.settings.complete else len(evaluated.rows)
+    missing = 0 if evaluated.settings.release.evaluates_missing else counted - len(evaluated.rows)
+    evaluated.over = evaluated.over._replace(topics=counted, missing=missing)
+
+
+def _round_topics(evaluated: Evaluated, decimals: int) -> None:
+    """Make summaries of rounded values, where topics have values that are shown."""
+    for row in evaluated.rows.values():
+        for i, column in enumerate(evaluated.columns):
+            if not column.measure.summary_only:
+                row[i] = round(row[i], decimals)
 
 
 def _agrees(values: Mapping[Any, float], reported: Reported, conventions: Conventions) -> bool:
@@ -4360,7 +4850,7 @@ def _agrees(values: Mapping[Any, float], reported: Reported, conventions: Conven
     return abs(value - reported.value) <= 0.500001 * unit + error
 
 
-def _functions(by: Conventions) -> Dict[str, Callable[..., Any]]:
+def _functions(by: Conventions) -> dict[str, Callable[..., Any]]:
     """By measure, what takes the place of its function under conventions."""
     functions = dict(by.functions)
     if by.ap_divisor or by.logarithm:
@@ -4372,7 +4862,8 @@ def _functions(by: Conventions) -> Dict[str, Callable[..., Any]]:
     return functions
 
 
-def _average_precision_functions(by: Conventions) -> Dict[str, Callable[..., Any]]:
+def _average_precision_functions(by: Conventions) -> dict[str, Callable[..., Any]]:
+    """AP with another divisor, or another logarithm of it."""
     divisor = by.ap_divisor or (lambda topic, k: topic.num_rel)
     logarithm = by.logarithm or (lambda value: math.log(max(value, GEOMETRIC_FLOOR)))
 
@@ -4383,7 +4874,8 @@ def _average_precision_functions(by: Conventions) -> Dict[str, Callable[..., Any
             "gm_map": lambda topic: logarithm(at(topic, topic.num_ret))}
 
 
-def _ndcg_functions(by: Conventions) -> Dict[str, Callable[..., Any]]:
+def _ndcg_functions(by: Conventions) -> dict[str, Callable[..., Any]]:
+    """The measures of the ndcg family with other gains, another discount or another ideal ranking."""
     discount = by.ndcg_discount or (lambda rank: math.log2(rank + 1))
 
     def dcg(topic: JudgedRanking, gains: Gains, k: int) -> Value:
@@ -4406,7 +4898,7 @@ def _ndcg_functions(by: Conventions) -> Dict[str, Callable[..., Any]]:
         return lambda topic, given, *rest: function(topic, gains_of(topic), *rest)
 
     at = with_gains(lambda topic, gains, k: dcg(topic, gains, k) / ideal_dcg(topic, gains, k))
-    functions: Dict[str, Callable[..., Any]] = {
+    functions: dict[str, Callable[..., Any]] = {
         "ndcg_cut": lambda topic, k: at(topic, {}, k),
         "ndcg": lambda topic, gains: at(topic, gains, sys.maxsize),
         "dcg": with_gains(lambda topic, gains: dcg(topic, gains, sys.maxsize)),
@@ -4416,7 +4908,8 @@ def _ndcg_functions(by: Conventions) -> Dict[str, Callable[..., Any]]:
     return functions
 
 
-def _rbp_functions(by: Conventions) -> Dict[str, Callable[..., Any]]:
+def _rbp_functions(by: Conventions) -> dict[str, Callable[..., Any]]:
+    """rbp and rbp_resid with another persistence, other gains or the published residual."""
     def p_of(p: float) -> float:
         return p if by.persistence is None else by.persistence
 
@@ -4424,72 +4917,77 @@ def _rbp_functions(by: Conventions) -> Dict[str, Callable[..., Any]]:
         """Grades scaled by the largest one of the whole qrels, whatever gains are given, or as trec_eval does."""
         if by.largest_grade is None:
             return rank_biased_precision(topic, p_of(p), gains)
-        weights = _persistences(p_of(p), topic.num_ret + 1)
+        power = _powers(p_of(p), topic.num_ret)
         largest = max(by.largest_grade, 1)  # without a relevant document all grades are 0
-        return (1 - p_of(p)) * add_up((), [topic.grades[rank] / largest * weights[rank - 1]
-                                           for rank in topic.judged_ranks])
+        terms = [topic.grades[k] / largest * power[k - 1] for k in topic.judged_ranks]
+        return (1 - p_of(p)) * add_up(topic.judged_ranks, terms)
 
     def residual(topic: JudgedRanking, p: float) -> float:
         """Rbp and what everything beyond the ranking could add, p^N, or trec_eval's residual."""
         if by.plain_residual:
-            return rbp(topic, p, {}) + _persistences(p_of(p), topic.num_ret + 1)[-1]
+            return rbp(topic, p, {}) + _powers(p_of(p), topic.num_ret)[-1]
         return rank_biased_precision_residual(topic, p_of(p))
     return {"rbp": rbp, "rbp_resid": residual}
 
 
 def _conventions(qrels: Mapping[bytes, Any], ranks: Mapping[bytes, Mapping[bytes, int]],
-                 settings: Settings) -> List[Convention]:
+                 settings: Settings) -> list[Convention]:
     """All conventions to try that differ from the settings.  To try another one, add it here."""
     are_grades = settings.rel_format == "qrels"
     are_groups = settings.rel_format == "qrels_jg"
     other = next(release for release in RELEASES.values() if release != settings.release)
-    table = [Convention("the rules of trec_eval %s are followed" % other.name, {"release": other})]
+    table = [Convention(f"the rules of trec_eval {other.name} are followed", {"release": other})]
     table += _tie_conventions(qrels, ranks, settings)
 
     def has_relevant(judgments: Mapping[bytes, Any], settings: Settings) -> bool:
-        grades = itertools.chain.from_iterable(group.values() for group in (
-            judgments.values() if are_groups else [judgments]))
-        return any(grade >= max(settings.relevance_level, 0) for grade in grades)
+        """Whether any document of a topic is relevant."""
+        groups = judgments.values() if are_groups else [judgments]
+        return any(grade >= max(settings.relevance_level, 0) for group in groups for grade in group.values())
 
-    table.append(Convention("topics that are missing from the run are %s" % (
-        "ignored" if settings.complete else "counted as 0"), {"complete": not settings.complete}))
+    table.append(Convention("topics that are missing from the run are ignored" if settings.complete
+                            else "topics that are missing from the run are counted as 0",
+                            {"complete": not settings.complete}))
     if are_grades or are_groups:
         table.append(Convention("topics without a relevant document do not count in averages",
                                 {"counts": has_relevant}))
         if not settings.judged_only:
             table.append(Convention("unjudged documents are removed from the ranking (-J)", {"judged_only": True}))
-        table += [Convention("documents count as relevant from grade %d on (-l %d)" % (level, level),
-                             {"relevance_level": level}) for level in (1, 2, 3) if level != settings.relevance_level]
+        for level in (1, 2, 3):
+            if level != settings.relevance_level:
+                table.append(Convention(f"documents count as relevant from grade {level} on (-l {level})",
+                                        {"relevance_level": level}))
     longest = max(map(len, ranks.values()), default=0)
-    table += [Convention("the ranking is cut at %d documents (-M %d)" % (depth, depth), {"depth": depth})
-              for depth in (5, 10, 20, 50, 100, 1000) if depth != settings.depth
-              and depth < longest or settings.depth is not None and depth > settings.depth]
-    table += [
-        Convention("figures are cut off instead of rounded", {"is_cut_off": True}),
-        *(Convention("figures are rounded to %s, although more are shown" % _plural(decimals, "decimal"),
-                     {"rounded_to": decimals}) for decimals in (1, 2, 3)),
-        Convention("averages are taken over rounded values, as they are shown for topics", {"rounds_topics": True})]
+    longest_here = longest if settings.depth is None else min(longest, settings.depth)
+    for depth in (5, 10, 20, 50, 100, 1000):
+        if min(depth, longest) != longest_here:  # else it ranks the same documents
+            table.append(Convention(f"the ranking is cut at {depth} documents (-M {depth})", {"depth": depth}))
+    table.append(Convention("figures are cut off instead of rounded", {"is_cut_off": True}))
+    for decimals in (1, 2, 3):
+        table.append(Convention(f"figures are rounded to {_plural(decimals, 'decimal')}, although more are shown",
+                                {"rounded_to": decimals}))
+    table.append(Convention("averages are taken over rounded values, as they are shown for topics",
+                            {"rounds_topics": True}))
     return table + (_measure_conventions(qrels) if are_grades else [])
 
 
 def _tie_conventions(qrels: Mapping[bytes, Any], ranks: Mapping[bytes, Mapping[bytes, int]],
-                     settings: Settings) -> List[Convention]:
+                     settings: Settings) -> list[Convention]:
     """What orders documents of equal score."""
     places = {topic: {docno: i for i, docno in enumerate(of_topic)} for topic, of_topic in ranks.items()}
-    keys: List[Tuple[str, Callable[[bytes, bytes, Settings], Any]]] = [
-        ("as in the run file", lambda topic, docno, settings: places[topic][docno]),
-        ("by the rank column of the run", lambda topic, docno, settings: ranks[topic][docno])]
-    if "prefs" in settings.rel_format:
-        # By descending docno, which is the order that `_reordered` starts from.
-        keys.insert(0, ("by descending docno", lambda topic, docno, settings: 0))
+    keys: list[tuple[str, Callable[[bytes, bytes, Settings], Any]]] = []
+    if REL_FORMATS[settings.rel_format].ties_ascending:
+        # All keys are equal, which leaves the order that `_reordered` starts from.
+        keys.append(("by descending docno", lambda topic, docno, settings: 0))
     else:
-        keys.insert(0, ("by ascending docno", lambda topic, docno, settings: docno))
+        keys.append(("by ascending docno", lambda topic, docno, settings: docno))
+    keys.append(("as in the run file", lambda topic, docno, settings: places[topic][docno]))
+    keys.append(("by the rank column of the run", lambda topic, docno, settings: ranks[topic][docno]))
     if settings.rel_format == "qrels":
         def is_relevant(topic: bytes, docno: bytes, settings: Settings) -> bool:
             return bool(qrels[topic].get(docno, -1) >= max(settings.relevance_level, 0))
-        keys += [("with the relevant ones last", is_relevant),
-                 ("with the relevant ones first", lambda *document: not is_relevant(*document))]
-    return [Convention("documents of equal score are ordered " + how, {"tie_key": key}) for how, key in keys]
+        keys.append(("with the relevant ones last", is_relevant))
+        keys.append(("with the relevant ones first", lambda *document: not is_relevant(*document)))
+    return [Convention(f"documents of equal score are ordered {how}", {"tie_key": key}) for how, key in keys]
 
 
 _AP = ("map", "map_cut", "gm_map")
@@ -4497,7 +4995,7 @@ _NDCG = ("ndcg_cut", "ndcg", "dcg", "ideal_dcg")
 _WITH_GAINS = (*_NDCG, "G", "ndcg_rel", "Rndcg")
 
 
-def _measure_conventions(qrels: Mapping[bytes, Mapping[bytes, int]]) -> List[Convention]:
+def _measure_conventions(qrels: Mapping[bytes, Mapping[bytes, int]]) -> list[Convention]:
     """The conventions that change the formula of a measure."""
     def instead(sentence: str, functions: Mapping[str, Callable[..., Any]]) -> Convention:
         return Convention(sentence, {"functions": functions}, tuple(functions))
@@ -4538,12 +5036,12 @@ def _measure_conventions(qrels: Mapping[bytes, Mapping[bytes, int]]) -> List[Con
             "bpref": original_bpref, "gm_bpref": lambda topic: _floored_log(original_bpref(topic))}),
         instead("interpolated precision is the largest one at recall >= c exactly", {
             "iprec_at_recall": interpolated, "11pt_avg": lambda topic, levels: add_up(
-                (), [interpolated(topic, level) for level in levels[::-1]]) / len(levels)}),
+                levels[::-1], [interpolated(topic, level) for level in levels[::-1]]) / len(levels)}),
         Convention("0.00001 is added to each AP in gm_map, instead of being its least value",
                    {"logarithm": lambda value: math.log(value + GEOMETRIC_FLOOR)}, ("gm_map",)),
         Convention("topics with an AP of 0 are left out of gm_map", {"summaries": {"gm_map": nonzero_mean}},
                    ("gm_map",)),
-        *(Convention("rbp has p = %s" % p, {"persistence": p}, ("rbp", "rbp_resid")) for p in (0.5, 0.8, 0.95)),
+        *(Convention(f"rbp has p = {p}", {"persistence": p}, ("rbp", "rbp_resid")) for p in (0.5, 0.8, 0.95)),
         Convention("grades are divided by the largest one of all topics in rbp", {"largest_grade": largest}, ("rbp",)),
         Convention("rbp_resid is as published: rbp + p^N", {"plain_residual": True}, ("rbp_resid",))]
 
@@ -4552,7 +5050,7 @@ _MOST_ROWS = 5  # of a measure's values that do not agree
 _MOST_EXPLANATIONS = 12
 
 
-def _audit(audit: Audit, reported: Sequence[Reported], files: Sequence[str], digits: int) -> Tuple[int, List[str]]:
+def _audit(audit: Audit, reported: Sequence[Reported], files: Sequence[str], digits: int) -> tuple[int, list[str]]:
     """The number of values that do not agree, and the lines that say which and why."""
     own = Conventions(audit.settings)
     here = audit.evaluate(reported, own, {})
@@ -4562,29 +5060,30 @@ def _audit(audit: Audit, reported: Sequence[Reported], files: Sequence[str], dig
     lines = []
     for name, sentences in explanations.items():
         wrong = departing[name]
-        lines += ["", "%s: %d of %s %s not agree" % (name, len(wrong), _plural(len(groups[name]), "value"),
-                                                     "does" if len(wrong) == 1 else "do"),
+        verb = "does" if len(wrong) == 1 else "do"
+        lines += ["", f"{name}: {len(wrong)} of {_plural(len(groups[name]), 'value')} {verb} not agree",
                   *_worst(wrong, here, digits)]
-        if sentences:
-            lines.append("  all reported values of %s come out if" % name)
-            lines += ["    " + ("or " if i else "") + sentence
-                      for i, sentence in enumerate(sentences[:_MOST_EXPLANATIONS])]
-            if len(sentences) > _MOST_EXPLANATIONS:
-                lines.append("    or %d more" % (len(sentences) - _MOST_EXPLANATIONS))
-        else:
+        if not sentences:
             lines += _unexplained(wrong, here, audit.settings, files)
+            continue
+        lines += [f"  all reported values of {name} come out if", f"    {sentences[0]}"]
+        lines += [f"    or {sentence}" for sentence in sentences[1:_MOST_EXPLANATIONS]]
+        if len(sentences) > _MOST_EXPLANATIONS:
+            lines.append(f"    or {len(sentences) - _MOST_EXPLANATIONS} more")
     return sum(map(len, departing.values())), lines
 
 
-def _worst(wrong: Sequence[Reported], here: Values, digits: int) -> List[str]:
+def _worst(wrong: Sequence[Reported], here: Values, digits: int) -> list[str]:
     """The table of the values that depart most."""
     def departure(value: Reported) -> float:
+        """By how much it departs; infinity if nothing is computed for it."""
         own = here.get((value.topic, value.column.name))
         difference = math.inf if own is None else abs(value.value - own)
         return math.inf if math.isnan(difference) else difference
 
     def figure(value: float, decimals: int) -> str:
-        return "%.*f" % (max(decimals, 0), value) if abs(value) < 1e15 else "%g" % value
+        """The value as text."""
+        return f"{value:.{max(decimals, 0)}f}" if abs(value) < 1e15 else f"{value:g}"
     rows = []
     for value in sorted(wrong, key=departure, reverse=True)[:_MOST_ROWS]:
         own = here.get((value.topic, value.column.name))
@@ -4594,38 +5093,46 @@ def _worst(wrong: Sequence[Reported], here: Values, digits: int) -> List[str]:
     return _table(["topic", "measure", "reported", "here"], rows, True)
 
 
-def _unexplained(wrong: Sequence[Reported], here: Values, settings: Settings, files: Sequence[str]) -> List[str]:
+def _unexplained(wrong: Sequence[Reported], here: Values, settings: Settings, files: Sequence[str]) -> list[str]:
     """What to say of values that no convention explains: where they depart first, and how to see why."""
     import shlex
     lines = ["  no convention that is known here explains that, nor do two together"]
     known = [value for value in wrong if (value.topic, value.column.name) in here]
     if not known:
-        return lines + ["  nothing is computed here for %s" % (
-            "all topics" if wrong[0].topic is None else "topic " + _decode(wrong[0].topic))]
+        where = "all topics" if wrong[0].topic is None else f"topic {_decode(wrong[0].topic)}"
+        return [*lines, f"  nothing is computed here for {where}"]
     first = min(known, key=lambda value: (value.topic is None, value.topic or b""))
-    name = "the summary" if first.topic is None else "topic " + _decode(first.topic)
-    command = ["trec_eval_ref", "--explain", first.request,
-               *([] if first.topic is None else ["-D", "0." + _decode(first.topic)]), *_options(settings), *files]
-    return lines + ["  for the first to depart, %s, see" % name, "    " + " ".join(map(shlex.quote, command))]
+    name, only = "the summary", []
+    if first.topic is not None:
+        name, only = f"topic {_decode(first.topic)}", ["-D", f"0.{_decode(first.topic)}"]
+    command = ["trec_eval_ref", "--explain", first.request, *only, *_options(settings), *files]
+    return [*lines, f"  for the first to depart, {name}, see", f"    {' '.join(map(shlex.quote, command))}"]
 
 
-def _options(settings: Settings) -> List[str]:
+def _options(settings: Settings) -> list[str]:
     """The command line options that give the settings."""
     default = Settings()
-    valued = (("--release", settings.release.name, default.release.name),
-              ("-l", settings.relevance_level, default.relevance_level), ("-M", settings.depth, default.depth),
-              ("-N", settings.collection_size, default.collection_size),
-              ("-R", settings.rel_format, default.rel_format))
-    return [*["-c"] * settings.complete, *["-J"] * settings.judged_only,
-            *(word for option, value, usual in valued if value != usual for word in (option, str(value)))]
+    options = []
+    if settings.complete:
+        options.append("-c")
+    if settings.judged_only:
+        options.append("-J")
+    for option, value, usual in (("--release", settings.release.name, default.release.name),
+                                 ("-l", settings.relevance_level, default.relevance_level),
+                                 ("-M", settings.depth, default.depth),
+                                 ("-N", settings.collection_size, default.collection_size),
+                                 ("-R", settings.rel_format, default.rel_format)):
+        if value != usual:
+            options += [option, str(value)]
+    return options
 
 
 def _audit_files(qrels: Source, run: Source, report: Source, settings: Settings,
-                 digits: int, notes: Notes) -> Tuple[int, List[bytes]]:
+                 digits: int, notes: Notes) -> tuple[int, list[bytes]]:
     """Compare a report with what comes out here: the exit status, 3 if something does not agree, and the lines."""
-    rel_format = REL_FORMATS[settings.rel_format]
-    judgments = rel_format.read(qrels, settings.release, notes)
-    ranks: Dict[bytes, Dict[bytes, int]] = {}
+    form = JUDGMENT_FILES[settings.rel_format]
+    judgments = form.read(qrels, settings.release, notes)
+    ranks: dict[bytes, dict[bytes, int]] = {}
     for _, (topics, _, docnos, texts, *_) in _tables(run, _RUN, settings.release, notes):
         for topic, docno, text in zip(topics, docnos, texts):
             ranks.setdefault(topic, {})[docno] = _integer(text)[0]
@@ -4639,213 +5146,23 @@ def _audit_files(qrels: Source, run: Source, report: Source, settings: Settings,
     for topic in sorted(both & duplicated):
         raise _duplicate(run, _RUN, settings.release, topic)
     for topic in sorted(both & judgments.duplicated):
-        raise rel_format.error(qrels, settings.release, topic)
+        raise form.error(qrels, settings.release, topic)
     if reported_topics and not reported_topics & judgments.topics.keys():
-        raise TrecEvalError(str(_nothing_in_common(
-            (report.name, reported_topics), (qrels.name, judgments.topics))))
+        raise TrecEvalError(str(_nothing_in_common((report.name, reported_topics), (qrels.name, judgments.topics))))
     audit = Audit(judgments, scores, ranks, settings)
     departures, lines = _audit(audit, reported, (qrels.name, run.name), digits)
-    head = ["%d of %s in %s agree with what comes out here" % (
-        len(reported) - departures, _plural(len(reported), "value"), report.name), "  " + signature(settings)]
+    head = [f"{len(reported) - departures} of {_plural(len(reported), 'value')} in {report.name} agree with "
+            "what comes out here", f"  {signature(settings)}"]
     if unknown:
-        head.append("  not compared, since not computed here: " + ", ".join(unknown))
-    return 3 if departures else 0, [_encode(line) + b"\n" for line in head + lines]
-
-
-# ---- The interface of pytrec_eval ----
-
-supported_measures: Set[str] = set(NICKNAMES["all_trec"]) - RELEASES["9.0.8"].lacks
-supported_nicknames: Dict[str, Set[str]] = {
-    nickname: set(names) - RELEASES["9.0.8"].lacks for nickname, names in NICKNAMES.items()}
-
-_NUMBER_AFTER_UNDERSCORE = re.compile(r"(.+?)_((?:p=)?[-+]?\.?[0-9].*)")
-
-
-class RelevanceEvaluator:
-    """Evaluates any number of runs on the same judgments, as pytrec_eval's class of that name does.
-
-    query_relevance        {topic: {docno: grade}}
-    measures               measures and nicknames; parameters follow a dot or an
-                           underscore: "ndcg_cut.5,10", "P_5"
-    relevance_level        the least grade that counts as relevant
-    judged_docs_only_flag  whether unjudged documents are removed from rankings
-    release                the rules of which trec_eval; pytrec_eval has those of
-                           9.0.8, in which scores are 32-bit floats
-
-    The judgments are copied.  An evaluator never changes, so threads can share it.
-
-    >>> evaluator = RelevanceEvaluator({"1": {"a": 1, "b": 0}}, {"map", "P_1,2", "gm_map"})
-    >>> evaluator.evaluate({"1": {"a": 0.5, "b": 1.5}})
-    {'1': {'map': 0.5, 'gm_map': -0.6931471805599453, 'P_1': 0.0, 'P_2': 0.5}}
-    """
-
-    def __init__(self, query_relevance: Mapping[str, Mapping[str, int]], measures: Iterable[str],
-                 relevance_level: int = 1, judged_docs_only_flag: bool = False, *, release: str = "9.0.8"):
-        try:
-            level = operator.index(relevance_level)
-            judged_only = bool(operator.index(judged_docs_only_flag))
-        except TypeError:
-            raise TypeError("expected integers as relevance_level and judged_docs_only_flag, found %r and %r"
-                            % (relevance_level, judged_docs_only_flag)) from None
-        if level < 1:
-            raise TypeError("expected a relevance_level from 1, found %d" % level)
-        self._settings = Settings(_release(release), level, judged_only=judged_only)
-        notes = Notes()
-        self._columns = _columns(_merged(measures, self._settings.release), self._settings, notes)
-        notes.warn()
-        self._names = [_name_of(column) for column in self._columns]
-        for name, number in Counter(self._names).items():
-            if number > 1:
-                raise TrecEvalError("measure %s: expected its parameters once, found %d different ones"
-                                    % (name, number), status=1)
-        self._qrels: Dict[str, Dict[str, int]] = {}
-        for topic, judgments in _items(query_relevance, "query_relevance"):
-            checked = _checked_grades(topic, judgments)
-            if checked:
-                self._qrels[topic] = dict(checked)
-
-    def evaluate(self, scores: Mapping[str, Mapping[str, float]]) -> Dict[str, Dict[str, float]]:
-        """Evaluate a run {topic: {docno: score}}; the result is {topic: {printed name: value}}.
-
-        The topics are those that have judgments and are in the run.  A topic
-        with an empty ranking is one of them.  gm_map and gm_bpref are logarithms,
-        num_q is 1, runid and relstring are 0.
-
-        Raises TypeError for a topic or docno that is no string and for a score
-        that is no number, TrecEvalError (a ValueError) for NaN.
-        """
-        evaluated = _Evaluated(self._columns, self._settings)
-        for topic, ranking in _items(scores or {}, "scores"):
-            ranking = _checked_scores(topic, ranking)
-            if topic in self._qrels:
-                evaluated.add(topic, self._qrels[topic], ranking)
-        return {topic: dict(zip(self._names, row)) for topic, row in evaluated.rows.items()}
-
-
-def _merged(measures: Iterable[str], release: Release) -> Iterator[str]:
-    """The requests for measures in trec_eval's spelling, one a measure where they can be merged.
-
-    As in pytrec_eval, numbers for the same measure go together, each of them
-    once, sorted as texts; and so of several values for set_F the first counts.
-    """
-    together: Dict[str, Set[str]] = {}
-    for request in [measures] if isinstance(measures, str) else measures:
-        underscored = isinstance(request, str) and _NUMBER_AFTER_UNDERSCORE.fullmatch(request)
-        if underscored and underscored.group(1) in MEASURES:
-            request = "%s.%s" % underscored.groups()
-        name, text = _split_request(request, release)
-        if text and name in NICKNAMES:
-            raise TrecEvalError("measure %s: expected a nickname without parameters, found %s"
-                                % (name, _quoted(text)), status=1)
-        if text and "=" not in text and len(MEASURES[name].parameters.defaults[0][1]) == 1:
-            together.setdefault(name, set()).update(text.split(","))
-        else:
-            yield request
-    for name, numbers in together.items():
-        yield "%s.%s" % (name, ",".join(sorted(numbers)))
-
-
-def _name_of(column: Column) -> str:
-    """The printed name of a column, but as in pytrec_eval set_F and not set_F_0.5."""
-    one_value = not column.measure.parameters.sort and "=" not in column.name
-    return column.measure.name if one_value else column.name
-
-
-def parse_qrel(f_qrel: Any) -> Dict[str, Dict[str, int]]:
-    """Read judgments, lines of `topic iter docno grade`, into {topic: {docno: grade}}.
-
-    `f_qrel` is an open file or an iterable of lines, or a path.  Stricter than
-    `read_qrels`: raises TrecEvalError (a ValueError) for a grade that is not an
-    integer, AssertionError if a topic judges a document twice.
-
-    >>> dict(parse_qrel(["301 0 FT911-1 1", "301 0 FT911-2 0"]))
-    {'301': {'FT911-1': 1, 'FT911-2': 0}}
-    """
-    source, rules = Source.of(f_qrel, "qrels"), RELEASES["9.0.8"]
-    judgments = _read_qrels(source, rules, _Strictly()) if _has_lines(source) else Judgments({}, set())
-    for topic in judgments.duplicated:
-        raise AssertionError(_duplicate(source, _QRELS, rules, topic))
-    return _parsed(judgments.topics)
-
-
-def parse_run(f_run: Any) -> Dict[str, Dict[str, float]]:
-    """Read a run, lines of `topic Q0 docno rank score tag`, into {topic: {docno: score}}.
-
-    `f_run` as for `parse_qrel`, and with the same errors, for scores that are
-    not numbers.
-
-    >>> dict(parse_run(["301 Q0 FT911-1 1 2.5 bm25", "301 Q0 FT911-2 2 1e-3 bm25"]))
-    {'301': {'FT911-1': 2.5, 'FT911-2': 0.001}}
-    """
-    source, rules = Source.of(f_run, "run"), RELEASES["9.0.8"]
-    rankings, duplicated = RunReader(source, None, rules, _Strictly()).whole() if _has_lines(source) else ({}, set())
-    for topic in duplicated:
-        raise AssertionError(_duplicate(source, _RUN, rules, topic))
-    return _parsed(rankings)
-
-
-def _has_lines(source: Source) -> bool:
-    return any(block.strip() for block in source.blocks())
-
-
-class _Strictly(Notes):
-    """Notes that make an error of what trec_eval would read as another number than the file says."""
-
-    def add(self, kind: str, place: str, text: str, read_as: str = "") -> None:
-        if kind != "byte-order mark":
-            raise TrecEvalError("%s: %s" % (place, text))
-
-
-def _parsed(topics: Mapping[Any, Mapping[Any, Any]]) -> Dict[str, Dict[str, Any]]:
-    parsed: Dict[str, Dict[str, Any]] = defaultdict(dict)  # in which, as there, any other topic is empty
-    for topic, documents in topics.items():
-        parsed[_decode(topic)] = {_decode(docno): value for docno, value in documents.items()}
-    return parsed
-
-
-def compute_aggregated_measure(measure: str, values: Iterable[float]) -> float:
-    """The value of a measure over all topics, from its values for each of them.
-
-    Counts (num_...) are added up, of logarithms (gm_...) it is the exponential
-    of the mean, of everything else the mean; of no values, NaN.
-
-    >>> compute_aggregated_measure("map", [0.25, 0.75])
-    0.5
-    >>> compute_aggregated_measure("num_ret", [10.0, 5.0])
-    15.0
-    >>> compute_aggregated_measure("gm_map", [math.log(0.25), math.log(1.0)])
-    0.5
-
-    pytrec_eval adds with numpy, in another order than trec_eval does, so the
-    last digit can differ from that of `evaluate`'s summary.
-    """
-    numbers = array("d", values)
-    sum_of_all = _add_as_numpy(numbers)
-    if measure.startswith("num_"):
-        return sum_of_all
-    if not numbers:
-        return math.nan
-    mean_of_all = sum_of_all / len(numbers)
-    try:
-        return math.exp(mean_of_all) if measure.startswith("gm_") else mean_of_all
-    except OverflowError:
-        return math.inf
-
-
-def _add_as_numpy(numbers: Sequence[float]) -> float:
-    """The sum in numpy's order: halves of a long list by themselves, in a short one every eighth number."""
-    length = len(numbers)
-    if length > 128:
-        half = length // 16 * 8
-        return _add_as_numpy(numbers[:half]) + _add_as_numpy(numbers[half:])
-    if length < 8:
-        return float(add_up((), numbers))
-    even = length // 8 * 8
-    a, b, c, d, e, f, g, h = [float(add_up((), numbers[i:even:8])) for i in range(8)]
-    return float(add_up((), [((a + b) + (c + d)) + ((e + f) + (g + h)), *numbers[even:]]))
+        head.append(f"  not compared, since not computed here: {', '.join(unknown)}")
+    return 3 if departures else 0, [_encode(line) + b"\n" for line in [*head, *lines]]
 
 
 # ---- Command line ----
+# trec_eval's options, and some more.  Nothing is written to standard output
+# before all of the result is there; warnings and errors go to standard error.
+
+__all__ += ["main"]
 
 
 class Option(NamedTuple):
@@ -4896,41 +5213,43 @@ def _help(requests: Iterable[str], settings: Settings) -> str:
              "With -R qrels_jg and -R qrels_prefs, QRELS has lines of `topic group docno grade`, with -R prefs of",
              "`topic group subgroup docno level`: judgments or preferences of several people, the groups.", ""]
     for option in _OPTIONS:
-        names = ["-" + option.short] * bool(option.short) + ["--" + option.long]
-        lines.append("  %s %s" % (", ".join(names), option.value))
-        lines.append("        " + option.help)
+        short = f"-{option.short}, " if option.short else ""
+        lines.append(f"  {short}--{option.long} {option.value}")
+        lines.append(f"        {option.help}")
     lines += ["", "measures: " + " ".join(MEASURES), "nicknames: " + " ".join(NICKNAMES)]
     for request in requests:
         name, _ = _split_request(request, settings.release)
         for member in NICKNAMES.get(name, (name,)):
             measure = MEASURES[member]
-            lines += ["", "%s (%s)" % (member, measure.function.__name__),
-                      "    parameters: " + measure.parameters.syntax]
-            lines += ["    " + line if line else "" for line in (inspect.getdoc(measure.function) or "").split("\n")]
+            documentation = inspect.getdoc(measure.function) or ""
+            lines += ["", f"{member} ({measure.function.__name__})", f"    parameters: {_SYNTAX[measure.parameters.kind]}"]
+            lines += [f"    {line}" if line else "" for line in documentation.split("\n")]
     return "\n".join(lines) + "\n"
 
 
 def _integer_option(option: str, text: str, least: int = -2 ** 63, most: int = 2 ** 63 - 1) -> int:
-    number, plain = _integer(_encode(text))
-    if not plain or not least <= number <= most:
-        bounds = (" from %d" % least if least > -2 ** 63 else "") + (" to %d" % most if most < 2 ** 63 - 1 else "")
-        raise TrecEvalError("option %s: expected an integer%s, found %s" % (option, bounds, _quoted(text)), status=1)
+    """The value of an option that takes an integer."""
+    number, is_plain = _integer(_encode(text))
+    if not is_plain or not least <= number <= most:
+        bounds = f" from {least}" if least > -2 ** 63 else ""
+        bounds += f" to {most}" if most < 2 ** 63 - 1 else ""
+        raise TrecEvalError(f"option {option}: expected an integer{bounds}, found {_quoted(text)}", status=1)
     return number
 
 
-def _parse(argv: Sequence[str]) -> Tuple[Dict[str, List[str]], List[str]]:
+def _parse(argv: Sequence[str]) -> tuple[dict[str, list[str]], list[str]]:
     """The values of each option by its long name, and the files, from arguments in GNU style."""
     import getopt
-    short = "".join(option.short + ":" * bool(option.value) for option in _OPTIONS if option.short)
-    long = [option.long + "=" * bool(option.value) for option in _OPTIONS]
+    short = "".join(f"{option.short}:" if option.value else option.short for option in _OPTIONS if option.short)
+    long = [f"{option.long}=" if option.value else option.long for option in _OPTIONS]
     try:
         pairs, files = getopt.gnu_getopt(list(argv), short, long)
     except getopt.GetoptError as error:
-        raise TrecEvalError("%s; --help lists the options" % error.msg, status=1) from None
-    long_name = {"-" + option.short: option.long for option in _OPTIONS}
-    options: Dict[str, List[str]] = {}
+        raise TrecEvalError(f"{error.msg}; --help lists the options", status=1) from None
+    long_names = {f"-{option.short}": option.long for option in _OPTIONS}
+    options: dict[str, list[str]] = {}
     for option, value in pairs:
-        options.setdefault(long_name.get(option, option[2:]), []).append(value)
+        options.setdefault(long_names.get(option, option[2:]), []).append(value)
     return options, files
 
 
@@ -4938,19 +5257,22 @@ def _settings(options: Mapping[str, str]) -> Settings:
     """The settings that the last value of each option gives."""
     rel_format = options.get("Rel_info_format", "qrels")
     if rel_format not in REL_FORMATS:
-        raise TrecEvalError("option -R: expected a format, one of %s, found %s"
-                            % (", ".join(REL_FORMATS), _quoted(rel_format)))
-    if options.get("Results_format", "trec_results") != "trec_results":
-        raise TrecEvalError("option -T: expected trec_results, found %s" % _quoted(options["Results_format"]))
+        raise TrecEvalError(f"option -R: expected a format, one of {', '.join(REL_FORMATS)}, "
+                            f"found {_quoted(rel_format)}")
+    results_format = options.get("Results_format", "trec_results")
+    if results_format != "trec_results":
+        raise TrecEvalError(f"option -T: expected trec_results, found {_quoted(results_format)}")
     depth = options.get("Max_retrieved_per_topic")
     return Settings(_release(options.get("release", "10.0")),
-                    _integer_option("-l", options.get("level_for_rel", "1")),
-                    "complete_rel_info_wanted" in options, "Judged_docs_only" in options,
-                    None if depth is None else _integer_option("-M", depth, 0),
-                    _integer_option("-N", options.get("Number_docs_in_coll", "0")), rel_format)
+                    relevance_level=_integer_option("-l", options.get("level_for_rel", "1")),
+                    complete="complete_rel_info_wanted" in options,
+                    judged_only="Judged_docs_only" in options,
+                    depth=None if depth is None else _integer_option("-M", depth, 0),
+                    collection_size=_integer_option("-N", options.get("Number_docs_in_coll", "0")),
+                    rel_format=rel_format)
 
 
-def _command(argv: Sequence[str]) -> Tuple[int, Iterable[bytes]]:
+def _command(argv: Sequence[str]) -> tuple[int, Iterable[bytes]]:
     """Do what the arguments say; exit status and lines for standard output, once nothing can fail any more."""
     given, files = _parse(argv)
     options = {name: values[-1] for name, values in given.items()}
@@ -4959,17 +5281,17 @@ def _command(argv: Sequence[str]) -> Tuple[int, Iterable[bytes]]:
     if "help" in options:
         return 0, [_encode(_help(given.get("measure", []), settings))]
     if "version" in options:
-        return 0, [b"trec_eval_ref %s (trec_eval 10.0 and 9.0.8)\n" % __version__.encode()]
+        return 0, [f"trec_eval_ref {__version__} (trec_eval 10.0 and 9.0.8)\n".encode()]
     if "signature" in options:
         return 0, [_encode(signature(settings)) + b"\n"]
     if len(files) != 2:
-        raise TrecEvalError("expected two files, QRELS and RUN, found %d; --help explains the usage"
-                            % len(files), status=1)
+        raise TrecEvalError(f"expected two files, QRELS and RUN, found {len(files)}; --help explains the usage",
+                            status=1)
     if [*files, options.get("Zscore"), options.get("audit")].count("-") > 1:
         raise TrecEvalError("expected standard input (-) for one file, found it for several", status=1)
     for option in ("explain", "audit"):
         if option in options and "json" in options:
-            raise TrecEvalError("expected --%s without --json, found both" % option, status=1)
+            raise TrecEvalError(f"expected --{option} without --json, found both", status=1)
     digits = _integer_option("--digits", options.get("digits", "4"), 0, 1000)
     level, dot, only = options.get("Debug_level", "0").partition(".")
     _integer_option("-D", level)
@@ -4984,18 +5306,24 @@ def _command(argv: Sequence[str]) -> Tuple[int, Iterable[bytes]]:
         return status, lines
     norms = _read_zscores(Source.of(options["Zscore"]), settings.release, notes) if "Zscore" in options else None
     with _progress("quiet" in options) as progress:
-        evaluated = _evaluate_files(_Explained if is_explained else _Evaluated, qrels, run, requests, settings, notes,
-                                    only if dot else None, not is_explained, norms, progress)
-    if "Number_docs_in_coll" not in options and any(
-            column.measure.name == "utility" and column.arguments[3] for column in evaluated.columns):
+        evaluated = _evaluate_files(qrels, run, requests, settings, notes, only=only if dot else None,
+                                    first_only=not is_explained, norms=norms, progress=progress,
+                                    keeps_judged=is_explained)
+    has_size = "Number_docs_in_coll" in options
+    if not has_size and any(_needs_collection_size(column) for column in evaluated.columns):
         notes.add("utility", "measure utility", "the last coefficient needs the size of the collection (-N)")
     _report_notes(notes, "strict" in options)
     per_topic, summary = "query_eval_wanted" in options, "nosummary" not in options
-    if isinstance(evaluated, _Explained):
+    if is_explained:
         return 0, _explanation(evaluated, run, summary, "explain-all" in options, digits)
     if "json" in options:
         return 0, [_encode(_report_json(evaluated, per_topic, summary, requests)) + b"\n"]
     return 0, _report_lines(evaluated, per_topic, summary, digits)
+
+
+def _needs_collection_size(column: Column) -> bool:
+    """Whether -N changes its values."""
+    return column.measure.name == "utility" and column.arguments[3] != 0
 
 
 def _report_notes(notes: Notes, is_strict: bool) -> None:
@@ -5003,7 +5331,7 @@ def _report_notes(notes: Notes, is_strict: bool) -> None:
     if is_strict and notes.lines():
         raise TrecEvalError(notes.lines()[0])
     for line in notes.lines():
-        _complain("warning: " + line)
+        _complain(f"warning: {line}")
 
 
 @contextlib.contextmanager
@@ -5020,14 +5348,16 @@ def _progress(is_quiet: bool) -> Iterator[Optional[Progress]]:
 
 
 def _complain(message: str) -> None:
-    if sys.stderr is not None:
-        one_line = message.replace("\r", "\\r").replace("\n", "\\n")
-        try:
-            print("trec_eval_ref: " + one_line, file=sys.stderr, flush=True)
-        except ValueError:  # it is closed, or a stand-in that cannot encode the message
-            pass
-        except OSError:  # what cannot be said must not cost the result
-            _give_up(sys.stderr)
+    """Write a line to standard error, if it can be written."""
+    if sys.stderr is None:
+        return
+    one_line = message.replace("\r", "\\r").replace("\n", "\\n")
+    try:
+        print(f"trec_eval_ref: {one_line}", file=sys.stderr, flush=True)
+    except ValueError:  # it is closed, or a stand-in that cannot encode the message
+        pass
+    except OSError:  # what cannot be said must not cost the result
+        _give_up(sys.stderr)
 
 
 def _give_up(stream: IO[str]) -> None:
@@ -5051,11 +5381,11 @@ def _write(lines: Iterable[bytes]) -> None:
         sys.stdout.flush()
     except OSError as error:
         _give_up(sys.stdout)
-        is_gone = isinstance(error, BrokenPipeError) or os.name == "nt" and error.errno == errno.EINVAL
+        is_gone = isinstance(error, BrokenPipeError) or (os.name == "nt" and error.errno == errno.EINVAL)
         if not is_gone:
-            raise TrecEvalError("standard output: cannot be written: %s" % error.strerror) from None
+            raise TrecEvalError(f"standard output: cannot be written: {error.strerror}") from None
     except UnicodeEncodeError as error:  # by what stands in for it
-        raise TrecEvalError("standard output: cannot be written: %s" % error) from None
+        raise TrecEvalError(f"standard output: cannot be written: {error}") from None
 
 
 def main(argv: Optional[Sequence[str]] = None) -> int:
