@@ -18,11 +18,10 @@ From a shell, with trec_eval's options:
 
     python3 trec_eval_ref.py -q -m all_trec qrels.txt run.txt
 
-The measures come first: one function each, whose docstring has the formula, the
-edge cases, an example to check by hand, and the source.  With requests (the
-names after -m) and evaluation they are the core, which evaluates dicts.  Each
-room of the file uses only what stands above it.  So the file can be cut before
-any heading from Files on, and what stands above the cut is a working module.
+The measures come first, one function each: its docstring has the formula, the
+edge cases, an example to check by hand, and the source.  Each room of the file
+uses only what stands above it.  So the file can be cut before any heading from
+Files on, and what stands above the cut is a working module.
 """
 
 from __future__ import annotations
@@ -61,11 +60,7 @@ __all__ = ["JudgedRanking", "RELEASES", "Release", "Settings", "TrecEvalError", 
 
 
 class TrecEvalError(ValueError):
-    """Input that cannot be evaluated.
-
-    The message is one line that says where, what was expected and what was
-    found.  `status` is the exit status that the command line gives it.
-    """
+    """Input that cannot be evaluated.  `status` is the exit status that the command line gives it."""
 
     def __init__(self, message: str, status: int = 2):
         super().__init__(message)
@@ -87,12 +82,7 @@ def _mostly_up(x: float) -> int:
     return math.trunc(x + 0.9)
 
 
-def _as_they_are(scores: Iterable[float]) -> Iterable[float]:
-    """Keep scores in the 64 bits of a Python float."""
-    return scores
-
-
-def _single_precision(scores: Iterable[float]) -> Iterable[float]:
+def _single_precision(scores: Iterable[float]) -> Sequence[float]:
     """Round scores to 32-bit floats.  Scores that agree in about seven digits become ties."""
     return array("f", scores)
 
@@ -100,16 +90,15 @@ def _single_precision(scores: Iterable[float]) -> Iterable[float]:
 class Release(NamedTuple):
     """What one release of trec_eval does differently from another.
 
-    keep_scores        gives scores the precision they are kept in
+    keep_scores        copies scores in the precision they are kept in
     count_at_recall    rounds (recall level x R) to a count of documents
-    evaluates_missing  with -c, whether a topic that is missing from the run is
-                       evaluated (as one unpooled document) or only counted
+    evaluates_missing  whether -c evaluates topics that the run misses, or only counts them
     has_comments       whether lines that start with # are comments
     lacks              measures that this release does not know
     """
 
     name: str
-    keep_scores: Callable[[Iterable[float]], Iterable[float]]
+    keep_scores: Callable[[Iterable[float]], Sequence[float]]
     count_at_recall: Callable[[float], int]
     evaluates_missing: bool
     has_comments: bool
@@ -117,7 +106,7 @@ class Release(NamedTuple):
 
 
 RELEASES: dict[str, Release] = {release.name: release for release in (
-    Release("10.0", keep_scores=_as_they_are, count_at_recall=_nearest, evaluates_missing=True,
+    Release("10.0", keep_scores=list, count_at_recall=_nearest, evaluates_missing=True,
             has_comments=True, lacks=frozenset()),
     Release("9.0.8", keep_scores=_single_precision, count_at_recall=_mostly_up, evaluates_missing=False,
             has_comments=False, lacks=frozenset(("dcg", "ideal_dcg", "rbp", "rbp_resid", "unj"))),
@@ -129,8 +118,7 @@ class Settings(NamedTuple):
 
     release            the rules of which trec_eval
     relevance_level    the least grade that counts as relevant (-l)
-    complete           average over all topics of the qrels, also those that
-                       the run misses (-c)
+    complete           average over all topics of the qrels (-c)
     judged_only        remove unjudged documents from the ranking (-J)
     depth              keep only so many documents a topic (-M); None is all
     collection_size    documents in the collection, for utility only (-N)
@@ -162,13 +150,11 @@ class JudgedRanking:
     grade_counts     {grade: documents of that grade in the judgments}, for
                      grades >= 0
     relevant_ranks   ranks of the relevant documents (grade >= relevance_level)
+    hits             relevant documents retrieved
     relevance_level, collection_size, release: as in Settings
 
     Most documents of a real ranking are not in the judgments.  They are not
-    stored: a measure needs to know only how many they are.
-
-    Properties are computed when a measure first asks for them, and are kept
-    because other measures and other cutoffs ask again.
+    stored, because a measure needs to know only how many they are.
     """
 
     def __init__(self, grades: Mapping[int, int], num_ret: int, grade_counts: Mapping[int, int],
@@ -180,14 +166,10 @@ class JudgedRanking:
         self.num_rel = sum([count for grade, count in self.grade_counts.items() if grade >= level])
         self.num_nonrel = sum(self.grade_counts.values()) - self.num_rel
         self.relevant_ranks = [rank for rank, grade in grades.items() if grade >= level]
+        self.hits = len(self.relevant_ranks)
         self.relevance_level = settings.relevance_level
         self.collection_size = settings.collection_size
         self.release = settings.release
-
-    @property
-    def hits(self) -> int:
-        """The relevant documents retrieved (num_rel_ret)."""
-        return len(self.relevant_ranks)
 
     @functools.cached_property
     def judged_ranks(self) -> list[int]:
@@ -209,14 +191,14 @@ class JudgedRanking:
         return bisect_left(self.nonrelevant_ranks, rank)
 
     def at_unjudged(self, items: Sequence[Any]) -> list[Any]:
-        """Of items, one a rank from rank 1 on, those at the ranks of documents that are not judged.
+        """Those of the items that stand at the ranks of unjudged documents; items[0] is at rank 1.
 
         >>> example_ranking("1--0-").at_unjudged(range(1, 5))  # the ranks up to 4
         [2, 3]
         """
         kept = list(items)
         judged = self.judged_ranks[:bisect_right(self.judged_ranks, len(kept))]
-        for rank in reversed(judged):  # from the end, so that the places of those before stay the same
+        for rank in reversed(judged):  # from the end, because each deletion moves the items behind it
             del kept[rank - 1]
         return kept
 
@@ -231,7 +213,7 @@ class JudgedRanking:
 
     @functools.cached_property
     def peaks(self) -> list[int]:
-        """For each relevant document the rank, its own or a later one, at which P@k is largest.
+        """For each relevant document, the rank from its own on at which P@k is largest.
 
         >>> example_ranking("10011").peaks  # P@k is 1 at rank 1, 2/4 at rank 4, 3/5 at rank 5
         [1, 5, 5]
@@ -245,7 +227,7 @@ class JudgedRanking:
         return peaks[::-1]
 
     def count_at_recall(self, level: float) -> int:
-        """The number of relevant documents that makes up a recall level, as the release rounds it."""
+        """How many relevant documents make up a recall level, as the release rounds it."""
         return self.release.count_at_recall(level * self.num_rel)
 
     def gained(self, gains: Gains) -> tuple[list[int], list[float]]:
@@ -272,13 +254,13 @@ class JudgedRanking:
         return ideal
 
     def dcg_terms(self, gains: Gains) -> tuple[list[int], list[float]]:
-        """What dcg adds up: the ranks k of the documents with a gain, and gain(k) / log2(k + 1) of each.
+        """What dcg adds up: the ranks k of documents with a gain, and the gain(k) / log2(k + 1) of each.
 
         >>> example_ranking("102").dcg_terms({})  # 1/log2(2) and 2/log2(4)
         ([1, 3], [1.0, 1.0])
         """
         if not gains:
-            return self._own_dcg_terms
+            return self._dcg_terms
         ranks, gained = self.gained(gains)
         return ranks, _discounted(ranks, gained)
 
@@ -288,30 +270,32 @@ class JudgedRanking:
         >>> example_ranking("102").ideal_dcg_terms({})  # 2/log2(2) and 1/log2(3)
         [2.0, 0.6309297535714575]
         """
-        return _discounted(itertools.count(1), self.ideal_gains(gains)) if gains else self._own_ideal_dcg_terms
+        if not gains:
+            return self._ideal_dcg_terms
+        return _discounted(itertools.count(1), self.ideal_gains(gains))
 
     @functools.cached_property
-    def _own_dcg_terms(self) -> tuple[list[int], list[float]]:
-        """`dcg_terms` with grades as gains; kept because each cutoff of ndcg_cut needs it."""
+    def _dcg_terms(self) -> tuple[list[int], list[float]]:
+        """`dcg_terms` with grades as gains, which are kept because each cutoff of ndcg_cut needs them."""
         ranks, gained = self.gained({})
         return ranks, _discounted(ranks, gained)
 
     @functools.cached_property
-    def _own_ideal_dcg_terms(self) -> list[float]:
-        """`ideal_dcg_terms` with grades as gains; kept for the same reason."""
+    def _ideal_dcg_terms(self) -> list[float]:
+        """`ideal_dcg_terms` with grades as gains, which are kept for the same reason."""
         return _discounted(itertools.count(1), self.ideal_gains({}))
 
 
 def _discounted(ranks: Iterable[int], gained: Iterable[float]) -> list[float]:
-    """The gain at each rank k, divided by log2(k + 1)."""
+    """Gains, each divided by log2(k + 1) at its rank k."""
     return [gain / math.log2(rank + 1) for rank, gain in zip(ranks, gained)]
 
 
 def example_ranking(ranks: str, unretrieved: str = "", **settings: Any) -> JudgedRanking:
-    """The JudgedRanking of a small example: a character a rank, and the grades not retrieved.
+    """The JudgedRanking of a small example: one character a rank, then the grades not retrieved.
 
     A digit is a grade, "-" an unpooled document, "." a pooled but unjudged one,
-    as `relstring` prints them.  `settings` are those of Settings.
+    as in relstring.  `settings` are fields of Settings.
 
     >>> topic = example_ranking("10-2", unretrieved="1")
     >>> topic.num_ret, topic.num_rel, topic.relevant_ranks
@@ -336,14 +320,10 @@ __all__ += ["Value", "add_up", "count", "share"]
 class Value(float):
     """A measure's value for one topic, which remembers how it came about.
 
-    ranks, terms  what was added up: `terms[i]` is what the document at
-                  `ranks[i]` contributes (or what a label, such as a recall
-                  level, does, where a measure is no sum over ranks)
-    working       how the sum of the terms became the value: an arithmetic
-                  expression with {} for its numbers, and those numbers, which
-                  may themselves be Values
-
-    Dividing a Value by 0 gives 0.
+    ranks, terms  what was added up: `terms[i]` comes from the document at
+                  `ranks[i]`, or from what a label there names (a recall level)
+    working       how the sum became the value: an arithmetic expression with {}
+                  for its numbers, and those numbers, which may be Values, too
 
     >>> value = average_precision(example_ranking("1010010010", unretrieved="1"))
     >>> value
@@ -362,11 +342,7 @@ class Value(float):
 
     def __truediv__(self, divisor: float) -> Value:
         """The quotient, or 0 if the divisor is 0."""
-        quotient = Value(float(self) / divisor if divisor else 0.0)
-        quotient.ranks = self.ranks
-        quotient.terms = self.terms
-        quotient.working = "{} / {}", self, divisor
-        return quotient
+        return self.then(float(self) / divisor if divisor else 0.0, "{} / {}", self, divisor)
 
     def then(self, value: float, expression: str, *numbers: float) -> Value:
         """The same terms with another value, worked out by an expression of the numbers."""
@@ -380,8 +356,8 @@ class Value(float):
 def add_up(ranks: Sequence[Union[int, str]], terms: Sequence[float]) -> Value:
     """The sum of the terms, from left to right.
 
-    Python's sum() compensates rounding errors from 3.12 on.  trec_eval does not,
-    so that sum() would differ from it in the last digits.
+    Python's sum() would differ from trec_eval in the last digits, because from
+    3.12 on it compensates rounding errors.
 
     >>> add_up([1, 3], [1.0, 0.5])
     1.5
@@ -396,7 +372,7 @@ def add_up(ranks: Sequence[Union[int, str]], terms: Sequence[float]) -> Value:
 
 
 def count(ranks: Sequence[int]) -> Value:
-    """The number of the ranks, each of which contributes one.
+    """The number of ranks; each contributes one.
 
     >>> count([1, 3])
     2.0
@@ -408,7 +384,7 @@ def count(ranks: Sequence[int]) -> Value:
 
 
 def share(ranks: Sequence[int], divisor: float) -> Value:
-    """The number of the ranks, divided: count(ranks) / divisor, and 0 if the divisor is 0.
+    """count(ranks) / divisor, and 0 if the divisor is 0.
 
     >>> share([1, 3], 5), share([], 0)
     (0.4, 0.0)
@@ -421,9 +397,9 @@ def share(ranks: Sequence[int], divisor: float) -> Value:
 
 
 # ---- How a measure is declared ----
-# `@measure(...)` above a function registers it in MEASURES.  It says under which
-# name, which parameters may follow the name, and how topics are summarised.
-# All of this is data; the rooms that read and compute it come later.
+# `@measure(...)` above a function registers it in MEASURES: under which name,
+# which parameters may follow the name, and how topics are summarised.  All of
+# this is data, which later rooms read.
 
 __all__ += ["MEASURES", "Measure", "Parameters", "cutoffs", "levels", "measure"]
 
@@ -465,16 +441,11 @@ class Measure(NamedTuple):
 
     name: str
     function: Callable[..., Union[float, str]]
-    parameters: Parameters
-    summary: Optional[str]
-    summary_only: bool
-    is_count: bool
-    rel_formats: Optional[tuple[str, ...]]
-
-    @property
-    def is_zscored(self) -> bool:
-        """Whether -Z converts the topics' values: not those of runid, num_q and relstring."""
-        return self.summary not in (None, "run tag", "number of topics")
+    parameters: Parameters = Parameters()
+    summary: Optional[str] = "mean"
+    summary_only: bool = False
+    is_count: bool = False
+    rel_formats: Optional[tuple[str, ...]] = ("qrels",)
 
 
 MEASURES: dict[str, Measure] = {}  # by name, in the order in which they are printed
@@ -482,58 +453,42 @@ MEASURES: dict[str, Measure] = {}  # by name, in the order in which they are pri
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def measure(name: str, parameters: Parameters = Parameters(), *, summary: Optional[str] = "mean", summary_only: bool = False,
-            is_count: bool = False,
-            rel_formats: Optional[tuple[str, ...]] = ("qrels",)) -> Callable[[Function], Function]:
-    """Register the decorated function as the measure of that name.  The arguments are the fields of Measure."""
+def measure(name: str, parameters: Parameters = Parameters(), **fields: Any) -> Callable[[Function], Function]:
+    """Register the decorated function as a measure; `fields` are those of Measure."""
     def register(function: Function) -> Function:
-        MEASURES[name] = Measure(name, function, parameters, summary, summary_only, is_count, rel_formats)
+        """Add the function to MEASURES."""
+        MEASURES[name] = Measure(name, function, parameters, **fields)
         return function
     return register
 
 
 # ---- The measures ----
-# One function a measure, in the order in which trec_eval prints them.  P@k is
-# hits(k) / k, where hits(k) is the number of relevant documents among the first
-# k; N is the number of documents retrieved, R that of the relevant ones.
+# One function a measure, in the order in which trec_eval prints them.  N is the
+# number of documents retrieved, R that of the relevant ones, and hits(k) that of
+# the relevant ones among the first k; P@k is hits(k) / k.  A measure without a
+# source is trec_eval's own.
 
 
 @measure("runid", summary="run tag", summary_only=True, rel_formats=None)
 def run_identifier(topic: Any) -> float:
-    """The tag of the run, printed in the summary; a topic contributes nothing.
-
-        runid = the tag on the last line of the run, whatever the others say
-
-    >>> run_identifier(example_ranking("1"))
-    0.0
-    """
+    """The tag on the run's last line, for the summary alone: topics contribute nothing."""
     return 0.0
 
 
 @measure("num_q", summary="number of topics", summary_only=True, is_count=True, rel_formats=None)
 def topic_evaluated(topic: Any) -> float:
-    """The number of topics averaged over, printed in the summary; each topic is one.
-
-        num_q = topics averaged over
-
-    >>> topic_evaluated(example_ranking("1"))
-    1.0
-
-    With -c these are all topics of the qrels, also those that the run misses.
-    """
+    """The number of topics averaged over, for the summary alone: with -c, all topics of the qrels."""
     return 1.0
 
 
 @measure("num_ret", summary="sum", is_count=True)
 def retrieved(topic: JudgedRanking) -> float:
-    """The documents retrieved.
+    """The documents retrieved, as far as -M and -J leave them in the ranking.
 
         num_ret = N
 
     >>> retrieved(example_ranking("10-1"))
     4
-
-    With -M and -J only the documents that they leave count.
     """
     return topic.num_ret
 
@@ -547,8 +502,8 @@ def relevant(topic: JudgedRanking) -> float:
     >>> relevant(example_ranking("10-1", unretrieved="1"))
     3
 
-    With -c the summary is counted anew over the whole qrels, and there every
-    grade above 0 counts, whatever -l says.
+    With -c the summary counts all documents of grade > 0 in the qrels, whatever
+    -l says.
     """
     return topic.num_rel
 
@@ -571,11 +526,9 @@ def average_precision(topic: JudgedRanking) -> Value:
 
         AP = (1 / R) * sum of P@k over the ranks k of relevant documents
 
-    A relevant document that is not retrieved has precision 0, so the divisor
-    is R and not the number of hits (a common mistake, which would give
-    0.653 in the example).
-    R relevant documents of which none is retrieved, and R = 0, give 0.  AP is
-    the expected precision at a relevant document drawn at random.
+    A relevant document that is not retrieved has precision 0.  So the divisor
+    is R and not the number of hits (a common mistake, which would give 0.653 in
+    the example).  0 if R = 0 or if nothing relevant is retrieved.
 
     >>> topic = example_ranking("1010010010", unretrieved="1")
     >>> round(average_precision(topic), 4)  # (1/1 + 2/3 + 3/6 + 4/9 + 0) / 5
@@ -596,10 +549,8 @@ def log_average_precision(topic: JudgedRanking) -> Value:
 
         gm_map = exp of the mean over the topics of ln max(AP, 0.00001)
 
-    The floor keeps a single topic without hits from making the mean 0.
+    Without the floor, a single topic without hits would make the mean 0.
 
-    >>> log_average_precision(example_ranking("1"))
-    0.0
     >>> log_average_precision(example_ranking("0", unretrieved="1"))  # ln 0.00001
     -11.512925464970229
 
@@ -614,11 +565,7 @@ GEOMETRIC_FLOOR = 0.00001  # a topic's value counts as at least this in a geomet
 
 
 def _floored_log(value: Value) -> Value:
-    """The logarithm of a value, or of the floor if that is larger.
-
-    >>> _floored_log(Value(0.0))  # ln 0.00001
-    -11.512925464970229
-    """
+    """The logarithm of a value, or of the floor if that is larger."""
     return value.then(math.log(max(value, GEOMETRIC_FLOOR)), "log(max({}, {}))", value, GEOMETRIC_FLOOR)
 
 
@@ -628,7 +575,7 @@ def r_precision(topic: JudgedRanking) -> Value:
 
         Rprec = hits(R) / R
 
-    0 if R = 0.  The divisor is R even if fewer documents were retrieved.
+    0 if R = 0.  R divides even if fewer documents were retrieved.
 
     >>> r_precision(example_ranking("10100", unretrieved="1"))  # R = 3: ranks 1 to 3 hold two
     0.6666666666666666
@@ -645,19 +592,18 @@ def binary_preference(topic: JudgedRanking) -> Value:
         bpref = (1 / R) * sum over retrieved relevant documents of b
         b = 1 - min(n, R) / min(R, NR), and b = 1 if n = 0
 
-    n counts the judged nonrelevant documents above the relevant one, NR all of
-    the topic's, retrieved or not.  Unjudged documents play no part, which makes
-    the measure sturdy when judgments are incomplete.  0 if R = 0 or if nothing
-    relevant is retrieved.
+    n is the number of judged nonrelevant documents above the relevant one, NR
+    that of all judged nonrelevant documents, retrieved or not.  Unjudged
+    documents play no part, so that incomplete judgments do little harm.  0 if
+    R = 0 or if nothing relevant is retrieved.
 
     >>> binary_preference(example_ranking("10-1", unretrieved="0"))  # b = 1 and 1 - 1/2
     0.75
     >>> binary_preference(example_ranking("01", unretrieved="1"))  # b = 1 - 1/1, and one not retrieved
     0.0
 
-    The paper has 1 - n/R; what is printed is the formula above.  Source:
-    Buckley & Voorhees (2004), Retrieval evaluation with incomplete information,
-    SIGIR, 25-32.
+    The paper has 1 - n/R.  Source: Buckley & Voorhees (2004), Retrieval
+    evaluation with incomplete information, SIGIR, 25-32.
     """
     r = topic.num_rel
     bound = min(r, topic.num_nonrel)
@@ -693,7 +639,7 @@ def interpolated_precision(topic: JudgedRanking, level: float) -> Value:
 
     m is c * R rounded to the nearest integer, halves up, in release 10.0, and
     trunc(c * R + 0.9) in 9.0.8.  0 if fewer than m relevant documents are
-    retrieved, or none at all.
+    retrieved, or none.
 
     >>> topic = example_ranking("1010010010", unretrieved="1")
     >>> interpolated_precision(topic, 0.3)  # m = round(1.5) = 2, at rank 3
@@ -727,8 +673,8 @@ def precision(topic: JudgedRanking, k: int) -> Value:
 
         P@k = hits(k) / k
 
-    Ranks past the end of the ranking count as nonrelevant: the divisor is k
-    even when fewer documents were retrieved.  Others divide by N then.
+    Ranks past the end of the ranking count as nonrelevant: k divides even if
+    fewer documents were retrieved.  Others divide by N then.
 
     >>> precision(example_ranking("101"), 5)
     0.4
@@ -743,16 +689,13 @@ def relevance_string(topic: JudgedRanking, length: int) -> str:
     """The grades of the first documents, one character a rank.
 
     A digit is a grade from 0 to 9, ">" a greater one, "-" an unpooled document
-    and "." one in the pool that was not judged.  Printed for topics only, in
-    single quotes.
+    and "." one in the pool that was not judged.  Empty if nothing is retrieved.
+    Printed for topics only, in single quotes.
 
     >>> relevance_string(example_ranking("10.2-"), 4)
     '10.2'
 
-    It is described elsewhere as grades joined by hyphens, 1-0-1; here a
-    hyphen is itself a document, an unpooled one.
-
-    Empty if nothing is retrieved.  Source: NIST's trec_eval.
+    Others join grades by hyphens, 1-0-1.
     """
     text = ""
     for rank in range(1, min(length, topic.num_ret) + 1):
@@ -826,7 +769,6 @@ def log_binary_preference(topic: JudgedRanking) -> Value:
     >>> log_binary_preference(example_ranking("1-1"))
     0.0
 
-    Source: as for gm_map and bpref.
     """
     return _floored_log(binary_preference(topic))
 
@@ -843,7 +785,6 @@ def multiple_r_precision(topic: JudgedRanking, multiple: float) -> Value:
     0.5
 
     It is described elsewhere as hits at rank floor(c * R + 0.5), divided by R.
-    Source: NIST's trec_eval.
     """
     return precision(topic, _mostly_up(multiple * topic.num_rel))
 
@@ -854,22 +795,23 @@ def utility(topic: JudgedRanking, a: float, b: float, c: float, d: float) -> Val
 
         utility = a * hits + b * (N - hits) + c * (R - hits) + d * (D + hits - N - R)
 
-    The four sets are the relevant and the other documents retrieved, and the
+    The terms count the relevant and the other documents retrieved, then the
     relevant and the other ones not retrieved.  D is the number of documents in
-    the collection (-N), which only d's term uses; it is described elsewhere as
-    needed for c, too.  An empty ranking leaves c * R + d * (D - R).
+    the collection (-N), which only the last term uses.  An empty ranking leaves
+    c * R + d * (D - R).
 
     >>> utility(example_ranking("10-1", unretrieved="1"), 1, -1, 0, 0)  # 2 relevant, 2 others
     0.0
     >>> utility(example_ranking("10-1", unretrieved="1"), 2, -0.5, -1, 0)
     2.0
 
-    Source: NIST's trec_eval, after the TREC filtering track.
+    It stems from the TREC filtering track.
     """
     hits = topic.hits
     terms = (a * hits, b * (topic.num_ret - hits), c * (topic.num_rel - hits),
              d * (topic.collection_size + hits - topic.num_ret - topic.num_rel))
-    value = Value(terms[0] + terms[1] + terms[2] + terms[3])  # add_up, which starts from 0, would lose the sign of -0
+    # add_up would begin with 0 + terms[0], and so lose the sign of -0.
+    value = Value(terms[0] + terms[1] + terms[2] + terms[3])
     value.ranks = ("relevant, retrieved", "others, retrieved", "relevant, missed", "others, missed")
     value.terms = terms
     return value
@@ -877,20 +819,20 @@ def utility(topic: JudgedRanking, a: float, b: float, c: float, d: float) -> Val
 
 @measure("11pt_avg", Parameters("all levels", (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)))
 def average_interpolated_precision(topic: JudgedRanking, recall_levels: Sequence[float]) -> Value:
-    """The mean of the interpolated precisions at eleven recall levels (or at others).
+    """The mean of the interpolated precisions at eleven recall levels, or at others.
 
         11pt_avg = mean over the levels c of iprec_at_recall(c)
 
-    >>> average_interpolated_precision(example_ranking("1010010010", unretrieved="1"), (0.0, 0.5, 1.0))
+    >>> topic = example_ranking("1010010010", unretrieved="1")
+    >>> average_interpolated_precision(topic, (0.0, 0.5, 1.0))  # (1 + 3/6 + 0) / 3
     0.5
-    >>> # 1 at recall 0, 3/6 at recall 0.5 (the third of five), 0 at recall 1
 
     Levels round to counts as in `interpolated_precision`.  Source: Manning,
     Raghavan & Schuetze (2008), chapter 8.
     """
     downwards = recall_levels[::-1]  # the order in which trec_eval adds
-    return add_up([f"recall {level:.2f}" for level in downwards],
-                  [interpolated_precision(topic, level) for level in downwards]) / len(recall_levels)
+    precisions = [interpolated_precision(topic, level) for level in downwards]
+    return add_up([f"recall {level:.2f}" for level in downwards], precisions) / len(downwards)
 
 
 @measure("binG")
@@ -902,10 +844,8 @@ def binary_g(topic: JudgedRanking) -> Value:
     Others are all documents that are not relevant, judged or not.  0 if R = 0 or
     if nothing relevant is retrieved.
 
-    >>> binary_g(example_ranking("1001"))  # 1/log2(2) and 1/log2(4)
+    >>> binary_g(example_ranking("1001"))  # (1/log2(2) + 1/log2(4)) / 2
     0.75
-
-    Source: an experimental measure of C. Buckley in NIST's trec_eval.
     """
     terms = [1 / math.log2(2 + rank - hits) for hits, rank in enumerate(topic.relevant_ranks, start=1)]
     return add_up(topic.relevant_ranks, terms) / topic.num_rel
@@ -917,22 +857,20 @@ def normalised_g(topic: JudgedRanking, gains: Gains) -> Value:
 
         G = (sum over ranks k of gain(k) / log2(2 + cost(k) - s(k))) / (sum of all ideal gains)
 
-    s(k) is the sum of the gains up to rank k, and cost(k) that of the ideal
-    ranking, which pays at least 1 a rank, also after its end.  With grades 0
-    and 1 it is binG.  Grade g has gain g unless a parameter says otherwise.  0
-    if no judged document has a positive gain.
+    s(k) is the sum of the gains up to rank k.  cost(k) is that of the ideal
+    ranking, where each rank, also beyond its end, counts as at least 1.  With
+    grades 0 and 1 it is binG.  Grade g has gain g unless a parameter says
+    otherwise.  0 if no judged document has a positive gain.
 
     >>> normalised_g(example_ranking("1001"), {})
     0.75
     >>> round(normalised_g(example_ranking("12"), {}), 4)  # (1/log2(2 + 2 - 1) + 2/log2(2 + 3 - 3)) / 3
     0.877
-
-    Source: an experimental measure of C. Buckley in NIST's trec_eval.
     """
     ranks, gained = topic.gained(gains)
     ideal = topic.ideal_gains(gains)
-    costs = [0.0, *itertools.accumulate([max(gain, 1.0) for gain in ideal])]  # cost(k) at ranks 0 to I
-    last_rank, last_cost = len(ideal), costs[-1]  # where cost(k) was worked out last, beyond the ideal ranking
+    costs = [0.0, *itertools.accumulate([max(gain, 1.0) for gain in ideal])]  # at ranks 0 to I, its length
+    last_rank, last_cost = len(ideal), costs[-1]  # the last rank, from I on, whose cost was worked out
     s = 0.0
     terms = []
     for rank, gain in zip(ranks, gained):
@@ -940,17 +878,13 @@ def normalised_g(topic: JudgedRanking, gains: Gains) -> Value:
         if rank > last_rank:
             last_rank, last_cost = rank, _plus_ones(last_cost, rank - last_rank)
         cost = costs[rank] if rank < len(costs) else last_cost
-        # 2 + cost - s is at least 2, but less after rounding if gains are too large to be added exactly.
+        # 2 + cost - s would be at least 2, if gains too large to be added exactly were not rounded.
         terms.append(gain / math.log2(max(2 + cost - s, 1.5)))
     return add_up(ranks, terms) / add_up((), ideal)
 
 
 def _plus_ones(value: float, ones: int) -> float:
-    """Add 1 so many times, as trec_eval does, so that each sum is rounded to a double.
-
-    >>> _plus_ones(0.5, 3)
-    3.5
-    """
+    """Add 1 so many times, as trec_eval does, and round each sum to a double."""
     if value.is_integer() and value + ones < 2 ** 53:
         return value + ones  # nothing is rounded
     for _ in range(ones):
@@ -964,7 +898,7 @@ def discounted_cumulative_gain(topic: JudgedRanking, gains: Gains) -> Value:
 
         dcg = sum over ranks k of gain(k) / log2(k + 1)
 
-    Grade g has gain g unless a parameter g=gain says otherwise; unjudged
+    Grade g has gain g unless a parameter g=gain says otherwise, and unjudged
     documents have gain 0.  The relevance level (-l) plays no part.  0 if
     nothing with a gain is retrieved.
 
@@ -985,10 +919,10 @@ def ideal_discounted_cumulative_gain(topic: JudgedRanking, gains: Gains) -> Valu
 
         ideal_dcg = dcg of all judged documents of positive gain, by descending gain
 
-    It depends on the judgments alone, not on how many documents were retrieved.  0
-    if no judged document has a positive gain.
+    It depends on the judgments alone.  0 if no judged document has a positive gain.
 
-    >>> round(ideal_discounted_cumulative_gain(example_ranking("1", unretrieved="20"), {}), 4)  # 2 + 1/log2(3)
+    >>> topic = example_ranking("1", unretrieved="20")
+    >>> round(ideal_discounted_cumulative_gain(topic, {}), 4)  # 2/log2(2) + 1/log2(3)
     2.6309
 
     Source: Jaervelin & Kekaelaeinen (2002).
@@ -1021,16 +955,12 @@ def ndcg_at_relevant(topic: JudgedRanking, gains: Gains) -> Value:
 
         ndcg_rel = (1 / I) * (sum over those ranks k of D(k) / J(k) + (I - v) * D(N) / J(I))
 
-    D(k) and J(k) are dcg and ideal dcg up to rank k, I is the length of the
-    ideal ranking, which has nothing beyond it.  Of its I documents v were
-    retrieved; the others take the value of the whole ranking.  0 if the sum is
-    not positive (gains can be negative).
+    D(k) and J(k) are dcg and ideal dcg up to rank k.  The ideal ranking has I
+    documents, v of which were retrieved; each of the others takes the value of
+    the whole ranking.  0 if the sum is not positive (gains can be negative).
 
-    >>> round(ndcg_at_relevant(example_ranking("01", unretrieved="1"), {}), 4)
+    >>> round(ndcg_at_relevant(example_ranking("01", unretrieved="1"), {}), 4)  # 2 * (0.6309/1.6309) / 2
     0.3869
-    >>> # J(2) = 1 + 0.6309; rank 2 gives 0.6309 / 1.6309, and so does the missed document
-
-    Source: an experimental measure of C. Buckley in NIST's trec_eval.
     """
     ranks, gained = topic.dcg_terms(gains)
     dcg = list(itertools.accumulate(gained))
@@ -1057,15 +987,12 @@ def r_ndcg(topic: JudgedRanking, gains: Gains) -> Value:
         Rndcg = mean over the block ends b of D(min(b, N)) / J(b)
 
     The ideal ranking consists of blocks of equal gain; b is the last rank of
-    one.  D and J are dcg and ideal dcg up to a rank.  If the ranking goes on
-    beyond rank I + 1, I being the length of the ideal ranking, D(N) / J(I) is
-    one more term.  0 if R = 0 (here the relevance level matters) or if there is
-    no positive gain.
+    one.  D and J are dcg and ideal dcg up to a rank.  If N > I + 1, where I is
+    the length of the ideal ranking, D(N) / J(I) is one more term.  0 if R = 0
+    (here the relevance level matters) or if there is no positive gain.
 
     >>> round(r_ndcg(example_ranking("102"), {}), 4)  # blocks end at 1 and 2: (1/2 + 1/2.6309) / 2
     0.44
-
-    Source: an experimental measure of C. Buckley in NIST's trec_eval.
     """
     ideal = topic.ideal_gains(gains)
     if not topic.num_rel or not ideal:
@@ -1117,8 +1044,6 @@ def average_precision_at(topic: JudgedRanking, k: int) -> Value:
 
     >>> average_precision_at(example_ranking("1011", unretrieved="1"), 3)  # (1 + 2/3) / 4
     0.41666666666666663
-
-    Source: NIST's trec_eval.
     """
     ranks = topic.relevant_to(k)
     return add_up(ranks, topic.precisions[:len(ranks)]) / topic.num_rel
@@ -1132,10 +1057,8 @@ def relative_precision(topic: JudgedRanking, k: int) -> Value:
 
     0 if R = 0.
 
-    >>> relative_precision(example_ranking("1010"), 3)
+    >>> relative_precision(example_ranking("1010"), 3)  # 2 / min(3, 2)
     1.0
-
-    Source: NIST's trec_eval.
     """
     return share(topic.relevant_to(k), min(k, topic.num_rel))
 
@@ -1151,7 +1074,7 @@ def success(topic: JudgedRanking, k: int) -> Value:
     >>> success(example_ranking("001"), 1), success(example_ranking("001"), 5)
     (0.0, 1.0)
 
-    Source: S. Tomlinson, in NIST's trec_eval.
+    Source: S. Tomlinson, for trec_eval.
     """
     return count(topic.relevant_to(k)[:1])
 
@@ -1162,7 +1085,7 @@ def set_precision(topic: JudgedRanking) -> Value:
 
         set_P = hits / N
 
-    0 if nothing is retrieved.
+    0 if N = 0.
 
     >>> set_precision(example_ranking("10-1", unretrieved="1"))
     0.5
@@ -1182,8 +1105,6 @@ def set_relative_precision(topic: JudgedRanking) -> Value:
 
     >>> set_relative_precision(example_ranking("10-1", unretrieved="1"))  # 2 of at most 3
     0.6666666666666666
-
-    Source: NIST's trec_eval.
     """
     return share(topic.relevant_ranks, min(topic.num_ret, topic.num_rel))
 
@@ -1210,13 +1131,10 @@ def set_average_precision(topic: JudgedRanking) -> Value:
 
         set_map = hits^2 / (N * R)
 
-    It is the AP of a ranking whose relevant documents retrieved all have the set's
-    precision.  0 if N = 0 or R = 0.
+    It is AP if the precision at each hit is that of the set.  0 if N = 0 or R = 0.
 
     >>> set_average_precision(example_ranking("10-1", unretrieved="11"))  # 2 * 2 / (4 * 4)
     0.25
-
-    Source: NIST's trec_eval.
     """
     hits = count(topic.relevant_ranks)
     return hits.then(hits * hits, "{} ** 2", hits) / (topic.num_ret * topic.num_rel)
@@ -1268,21 +1186,18 @@ def yet_another_average_precision(topic: JudgedRanking) -> Value:
     Source: Robertson (2012), On smoothing average precision, ECIR, 158-169.
     """
     s = add_up(topic.relevant_ranks, topic.precisions)
-    return s.then(math.log((1 + s) / (1 + topic.num_rel - s)), "log((1 + {0}) / (1 + {1} - {0}))", s, topic.num_rel)
+    r = topic.num_rel
+    return s.then(math.log((1 + s) / (1 + r - s)), "log((1 + {0}) / (1 + {1} - {0}))", s, r)
 
 
 def _gains_from_0_to_1(topic: JudgedRanking, gains: Gains) -> dict[int, float]:
-    """{grade: gain} for the grades of a topic, on the scale from 0 to 1 that rank-biased precision needs.
-
-    The scale is that of the gains of all grades from 0 to the largest in the
-    judgments and of those given as parameters.  It is left alone if none of
-    them is below 0 or above 1.
+    """{grade: gain} for the grades of a topic, scaled as `rank_biased_precision` says.
 
     >>> _gains_from_0_to_1(example_ranking("102"), {})
     {1: 0.5, 0: 0.0, 2: 1.0}
     """
     largest = max(topic.grade_counts, default=0)
-    # Of the grades that are their own gain, only the largest can be the largest gain.
+    # Of the grades that no parameter names, only the largest can have the largest gain.
     own = next((grade for grade in range(largest, 0, -1) if grade not in gains), 0)
     values = [0.0, float(own), *(gain for grade, gain in gains.items() if grade >= 0)]
     low, high = min(values), max(values)
@@ -1293,7 +1208,7 @@ def _gains_from_0_to_1(topic: JudgedRanking, gains: Gains) -> dict[int, float]:
 
 @functools.lru_cache(maxsize=2)  # the topics of a run usually have the same number of documents
 def _powers(p: float, n: int) -> tuple[float, ...]:
-    """p^0 to p^n, each the product of the one before and p, because trec_eval multiplies step by step.
+    """p^0 to p^n, multiplied step by step as trec_eval does.
 
     >>> _powers(0.5, 3)
     (1.0, 0.5, 0.25, 0.125)
@@ -1307,19 +1222,18 @@ def rank_biased_precision(topic: JudgedRanking, p: float, gains: Gains) -> Value
 
         rbp = (1 - p) * sum over ranks k of gain(k) * p^(k-1)
 
-    Grade g has gain g unless a parameter says otherwise.  The gains of all
-    grades from 0 to the largest in the topic's judgments, and of those that
-    parameters name, occurring or not, must lie between 0 and 1.  If one does
-    not, all are mapped to (gain - lo) / (hi - lo), where hi and lo are the
-    largest and the smallest of them and of 0.  Unjudged documents have gain 0;
-    -l plays no part.
+    Grade g has gain g unless a parameter says otherwise.  Let lo and hi be the
+    smallest and the largest of 0, the gains of all grades from 0 to the largest
+    in the topic's judgments, and those that parameters give.  If lo < 0 or
+    hi > 1, each gain becomes (gain - lo) / (hi - lo).  Unjudged documents have
+    gain 0; -l plays no part.
 
     >>> rank_biased_precision(example_ranking("101"), 0.5, {})  # 0.5 * (1 + 0.25)
     0.625
     >>> rank_biased_precision(example_ranking("102"), 0.5, {})  # gains 1/2 and 1: 0.5 * (0.5 + 0.25)
     0.375
 
-    trec_eval 10.0 itself has no defined value when some grade exceeds 1: it
+    trec_eval 10.0 itself has no defined value if a grade exceeds 1, because it
     reads uninitialised memory.  Source: Moffat & Zobel (2008), Rank-biased
     precision for measurement of retrieval effectiveness, ACM TOIS 27(1), 2.
     """
@@ -1336,8 +1250,8 @@ def rank_biased_precision_residual(topic: JudgedRanking, p: float) -> Value:
 
         rbp_resid = p^N + (1 - p) * sum over the ranks k of unjudged documents of p^(k-1)
 
-    0 if all retrieved documents are judged: then trec_eval leaves out the p^N
-    for what lies beyond the ranking, too.
+    p^N stands for what lies beyond the ranking.  trec_eval leaves out even that
+    if all retrieved documents are judged, which gives 0.
 
     >>> rank_biased_precision_residual(example_ranking("1-1"), 0.5)  # 0.125 + 0.5 * 0.5
     0.375
@@ -1349,9 +1263,8 @@ def rank_biased_precision_residual(topic: JudgedRanking, p: float) -> Value:
     ranks = topic.at_unjudged(range(1, topic.num_ret + 1))
     if not ranks:
         return Value(0.0)
-    power = _powers(p, topic.num_ret)  # p^(k-1) for each rank k, and p^N
-    beyond = power[-1]
-    unjudged = add_up(ranks, topic.at_unjudged(power[:-1]))
+    *powers, beyond = _powers(p, topic.num_ret)  # p^(k-1) for each rank k, and p^N
+    unjudged = add_up(ranks, topic.at_unjudged(powers))
     return unjudged.then(beyond + (1 - p) * unjudged, "{} + (1 - {}) * {}", beyond, p, unjudged)
 
 
@@ -1365,8 +1278,6 @@ def unjudged(topic: JudgedRanking, k: int) -> Value:
 
     >>> unjudged(example_ranking("1-0."), 5)
     0.4
-
-    Source: NIST's trec_eval.
     """
     return share(topic.at_unjudged(range(1, min(k, topic.num_ret) + 1)), k)
 
@@ -1832,18 +1743,19 @@ def _rank(docnos: Iterable[Any], scores: Mapping[Any, float], release: Release,
     >>> _rank(["a", "b"], {"a": 2.0, "b": 3.0, "c": 2.0}, RELEASES["10.0"])  # c precedes a
     [(1, 'b'), (3, 'a')]
     """
-    ascending = sorted(release.keep_scores(scores.values()))
+    kept = release.keep_scores(scores.values())
+    ascending = sorted(kept)
     size = len(ascending)
     retrieved = [docno for docno in docnos if docno in scores]
-    values = list(release.keep_scores([scores[docno] for docno in retrieved]))
+    values = release.keep_scores([scores[docno] for docno in retrieved])
     ranks = [size + 1 - bisect_right(ascending, value) for value in values]
-    # The last one of a document's score is at size - rank in ascending order.  Is the one before it the same?
     tied: dict[float, list[Any]] = {}
     for rank, value in zip(ranks, values):
+        # ascending[size - rank] is the last score equal to this one.  If the one before is equal, too, it is a tie.
         if rank < size and ascending[size - rank - 1] == value:
             tied[value] = []
     if tied:
-        for docno, value in zip(scores, release.keep_scores(scores.values())):
+        for docno, value in zip(scores, kept):
             if value in tied:
                 tied[value].append(docno)
         places: dict[Any, int] = {}
@@ -2174,7 +2086,7 @@ class Evaluated:
         for topic in self.ordered():
             of_topic = norms.get(_decode(topic), {})
             for i, column in enumerate(self.columns):
-                if not column.measure.is_zscored:
+                if column.measure.summary in (None, "run tag", "number of topics"):
                     continue
                 if column.name not in of_topic:
                     notes.add("zscores", "zscores", "expected a line for each value, found none for topic "
