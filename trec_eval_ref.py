@@ -405,11 +405,12 @@ __all__ += ["MEASURES", "Measure", "Parameters", "cutoffs", "levels", "measure"]
 
 
 class Parameters(NamedTuple):
-    """What may follow a measure's name after a dot, and the values if nothing follows.
+    """What may follow a measure's name after a dot.
 
-    kind is "none", "cutoffs", "levels" (a value for each), "all levels" (one value
-    over all), "length", "weight", "coefficients", "gains", "persistence" or
-    "persistence and gains".
+    kind      "none", "cutoffs" or "levels" (a value for each of them), "all levels"
+              (one value over all), "length", "weight", "coefficients", "gains",
+              "persistence" or "persistence and gains"
+    defaults  if nothing follows, the cutoffs or levels, or else the arguments
     """
 
     kind: str = "none"
@@ -453,7 +454,8 @@ MEASURES: dict[str, Measure] = {}  # by name, in the order in which they are pri
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def measure(name: str, parameters: Parameters = Parameters(), **fields: Any) -> Callable[[Function], Function]:
+def measure(name: str, parameters: Parameters = Parameters(),
+            **fields: Any) -> Callable[[Function], Function]:
     """Register the decorated function as a measure; `fields` are those of Measure."""
     def register(function: Function) -> Function:
         """Add the function to MEASURES."""
@@ -466,7 +468,8 @@ def measure(name: str, parameters: Parameters = Parameters(), **fields: Any) -> 
 # One function a measure, in the order in which trec_eval prints them.  N is the
 # number of documents retrieved, R that of the relevant ones, and hits(k) that of
 # the relevant ones among the first k; P@k is hits(k) / k.  A measure without a
-# source is trec_eval's own.
+# source is trec_eval's own, or in any textbook (Manning, Raghavan & Schuetze,
+# 2008, Introduction to Information Retrieval, chapter 8).
 
 
 @measure("runid", summary="run tag", summary_only=True, rel_formats=None)
@@ -649,8 +652,7 @@ def interpolated_precision(topic: JudgedRanking, level: float) -> Value:
 
     Textbooks take the largest precision at any recall >= c.  Rounding to the
     nearest count can take a recall below c: with R = 3, c = 0.4 reads the
-    precision at recall 1/3.  Source: Manning, Raghavan & Schuetze (2008),
-    Introduction to Information Retrieval, chapter 8.
+    precision at recall 1/3.
     """
     return _best_precision_from(topic, topic.count_at_recall(level))
 
@@ -678,8 +680,6 @@ def precision(topic: JudgedRanking, k: int) -> Value:
 
     >>> precision(example_ranking("101"), 5)
     0.4
-
-    Source: Manning, Raghavan & Schuetze (2008), chapter 8.
     """
     return share(topic.relevant_to(k), k)
 
@@ -721,8 +721,6 @@ def recall(topic: JudgedRanking, k: int) -> Value:
 
     >>> recall(example_ranking("1010", unretrieved="11"), 3)
     0.5
-
-    Source: Manning, Raghavan & Schuetze (2008), chapter 8.
     """
     return share(topic.relevant_to(k), topic.num_rel)
 
@@ -817,7 +815,7 @@ def utility(topic: JudgedRanking, a: float, b: float, c: float, d: float) -> Val
     return value
 
 
-@measure("11pt_avg", Parameters("all levels", (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)))
+@measure("11pt_avg", Parameters("all levels", ((0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0),)))
 def average_interpolated_precision(topic: JudgedRanking, recall_levels: Sequence[float]) -> Value:
     """The mean of the interpolated precisions at eleven recall levels, or at others.
 
@@ -827,8 +825,7 @@ def average_interpolated_precision(topic: JudgedRanking, recall_levels: Sequence
     >>> average_interpolated_precision(topic, (0.0, 0.5, 1.0))  # (1 + 3/6 + 0) / 3
     0.5
 
-    Levels round to counts as in `interpolated_precision`.  Source: Manning,
-    Raghavan & Schuetze (2008), chapter 8.
+    Levels round to counts as in `interpolated_precision`.
     """
     downwards = recall_levels[::-1]  # the order in which trec_eval adds
     precisions = [interpolated_precision(topic, level) for level in downwards]
@@ -851,7 +848,7 @@ def binary_g(topic: JudgedRanking) -> Value:
     return add_up(topic.relevant_ranks, terms) / topic.num_rel
 
 
-@measure("G", Parameters("gains"))
+@measure("G", Parameters("gains", ({},)))
 def normalised_g(topic: JudgedRanking, gains: Gains) -> Value:
     """G: gains discounted by how much more an ideal ranking would have gained by then.
 
@@ -892,7 +889,7 @@ def _plus_ones(value: float, ones: int) -> float:
     return value
 
 
-@measure("dcg", Parameters("gains"))
+@measure("dcg", Parameters("gains", ({},)))
 def discounted_cumulative_gain(topic: JudgedRanking, gains: Gains) -> Value:
     """Discounted cumulative gain.
 
@@ -913,7 +910,7 @@ def discounted_cumulative_gain(topic: JudgedRanking, gains: Gains) -> Value:
     return add_up(ranks, terms)
 
 
-@measure("ideal_dcg", Parameters("gains"))
+@measure("ideal_dcg", Parameters("gains", ({},)))
 def ideal_discounted_cumulative_gain(topic: JudgedRanking, gains: Gains) -> Value:
     """The discounted cumulative gain of the best possible ranking.
 
@@ -924,14 +921,12 @@ def ideal_discounted_cumulative_gain(topic: JudgedRanking, gains: Gains) -> Valu
     >>> topic = example_ranking("1", unretrieved="20")
     >>> round(ideal_discounted_cumulative_gain(topic, {}), 4)  # 2/log2(2) + 1/log2(3)
     2.6309
-
-    Source: Jaervelin & Kekaelaeinen (2002).
     """
     terms = topic.ideal_dcg_terms(gains)
     return add_up(range(1, len(terms) + 1), terms)
 
 
-@measure("ndcg", Parameters("gains"))
+@measure("ndcg", Parameters("gains", ({},)))
 def normalised_dcg(topic: JudgedRanking, gains: Gains) -> Value:
     """Normalised discounted cumulative gain: dcg over that of the ideal ranking.
 
@@ -949,7 +944,7 @@ def normalised_dcg(topic: JudgedRanking, gains: Gains) -> Value:
     return discounted_cumulative_gain(topic, gains) / ideal_discounted_cumulative_gain(topic, gains)
 
 
-@measure("ndcg_rel", Parameters("gains"))
+@measure("ndcg_rel", Parameters("gains", ({},)))
 def ndcg_at_relevant(topic: JudgedRanking, gains: Gains) -> Value:
     """The mean of ndcg, cut at the rank of each document of positive gain.
 
@@ -980,7 +975,7 @@ def ndcg_at_relevant(topic: JudgedRanking, gains: Gains) -> Value:
     return value / length if value > 0 else Value(0.0)
 
 
-@measure("Rndcg", Parameters("gains"))
+@measure("Rndcg", Parameters("gains", ({},)))
 def r_ndcg(topic: JudgedRanking, gains: Gains) -> Value:
     """The mean of ndcg, cut where the ideal ranking changes its gain.
 
@@ -1089,8 +1084,6 @@ def set_precision(topic: JudgedRanking) -> Value:
 
     >>> set_precision(example_ranking("10-1", unretrieved="1"))
     0.5
-
-    Source: Manning, Raghavan & Schuetze (2008), chapter 8.
     """
     return share(topic.relevant_ranks, topic.num_ret)
 
@@ -1119,8 +1112,6 @@ def set_recall(topic: JudgedRanking) -> Value:
 
     >>> set_recall(example_ranking("10-1", unretrieved="11"))
     0.5
-
-    Source: Manning, Raghavan & Schuetze (2008), chapter 8.
     """
     return share(topic.relevant_ranks, topic.num_rel)
 
@@ -1216,7 +1207,7 @@ def _powers(p: float, n: int) -> tuple[float, ...]:
     return tuple(itertools.accumulate(itertools.repeat(p, n), operator.mul, initial=1.0))
 
 
-@measure("rbp", Parameters("persistence and gains", (0.9,)))
+@measure("rbp", Parameters("persistence and gains", (0.9, {})))
 def rank_biased_precision(topic: JudgedRanking, p: float, gains: Gains) -> Value:
     """Rank-biased precision: what a user gains who goes on to the next rank with probability p.
 
@@ -1286,9 +1277,9 @@ __all__ += [entry.function.__name__ for entry in MEASURES.values()]
 
 
 # ---- Requests ----
-# What a name after -m asks for becomes Columns: a measure with its arguments,
-# under its printed name.  On the way names of ir_measures are translated,
-# parameters are read as C reads numbers, and what looks like a mistake is noted.
+# A name after -m becomes Columns: a measure with its arguments, under its
+# printed name.  On the way names of ir_measures are translated, parameters are
+# read as C reads numbers, and what looks like a mistake is noted.
 
 __all__ += ["Column", "NICKNAMES"]
 
@@ -1324,7 +1315,7 @@ def _plural(count: int, noun: str) -> str:
 
 
 class Notes:
-    """Warnings collected on the way: for each kind the first place, such as run.txt:17, and a count."""
+    """Warnings collected on the way: of each kind the first, its place (run.txt:17), and a count."""
 
     def __init__(self) -> None:
         self._found: dict[tuple[str, str], list[Any]] = {}
@@ -1333,12 +1324,11 @@ class Notes:
         """Note a warning; `read_as` is what trec_eval makes of a text that is no number."""
         if read_as:
             text += ", read as " + read_as
-        file = place.rpartition(":")[0]
-        note = self._found.setdefault((file, kind), [place, text, 0])
+        note = self._found.setdefault((place.rpartition(":")[0], kind), [place, text, 0])
         note[2] += 1
 
     def restart(self, file: str) -> None:
-        """Forget what the lines of a file told so far, because the file is read again."""
+        """Forget the warnings about the lines of a file, because it is read again."""
         self._found = {key: note for key, note in self._found.items() if key[0] != file}
 
     def lines(self) -> list[str]:
@@ -1360,9 +1350,9 @@ _NOT_A_NUMBER = re.compile(rb"[+-]?nan", re.IGNORECASE)
 
 
 def _integer(text: bytes) -> tuple[int, bool]:
-    """Read an integer as C's atol does: the longest prefix that is one, else 0, in 64 bits.
+    """Read an integer as C's atol does, and say whether the whole text is one.
 
-    Returns it and whether the whole text was a number.
+    C takes the longest prefix that is an integer, or else 0, and bounds it to 64 bits.
 
     >>> _integer(b"17"), _integer(b"1.7"), _integer(b"x")
     ((17, True), (1, False), (0, False))
@@ -1370,16 +1360,14 @@ def _integer(text: bytes) -> tuple[int, bool]:
     match = _INTEGER.match(text)
     if not match:
         return 0, False
-    sign, digits = match.group(1), match.group(2).lstrip(b"0")
-    # Beyond 20 digits the value is out of range anyway, and Python refuses to convert thousands.
-    value = int(sign + (digits[:20] or b"0"))
+    sign, digits = match.groups()
+    # 20 digits are out of range already, and Python refuses to convert thousands.
+    value = int(sign + (digits.lstrip(b"0")[:20] or b"0"))
     return max(-2 ** 63, min(2 ** 63 - 1, value)), match.end() == len(text)
 
 
 def _decimal(text: bytes) -> tuple[float, bool]:
-    """Read a decimal as C's atof does: the longest prefix that is one, else 0.
-
-    Returns it and whether the whole text was a plain number.
+    """Read a decimal as C's atof does, and say whether the whole text is a plain number.
 
     >>> _decimal(b"2.5"), _decimal(b"1d3"), _decimal(b"0x10")
     ((2.5, True), (1.0, False), (16.0, False))
@@ -1407,7 +1395,7 @@ class Column(NamedTuple):
 
     @property
     def is_zero_if_missing(self) -> bool:
-        """Whether -c sets it to 0 for a topic that the run misses; with parameters the name is another one."""
+        """Whether -c sets it to 0 for a topic that the run misses.  With parameters, only unj is."""
         return self.name in ("num_ret", "utility", "relstring", "rbp_resid") or self.name.startswith("unj")
 
 
@@ -1417,8 +1405,8 @@ _SET = "set_P set_recall set_relative_P set_map set_F"
 NICKNAMES: dict[str, tuple[str, ...]] = {
     "official": tuple(_OFFICIAL.split()),
     "set": ("runid", "num_q", "num_ret", "num_rel", "num_rel_ret", "utility", *_SET.split()),
-    "all_trec": tuple(f"{_OFFICIAL} relstring recall unj rbp rbp_resid infAP gm_bpref utility 11pt_avg ndcg relative_P"
-                      " Rprec_mult success map_cut ndcg_cut ndcg_rel Rndcg binG G "
+    "all_trec": tuple(f"{_OFFICIAL} relstring recall unj rbp rbp_resid infAP gm_bpref utility 11pt_avg ndcg"
+                      " relative_P Rprec_mult success map_cut ndcg_cut ndcg_rel Rndcg binG G "
                       f"{_SET} num_nonrel_judged_ret".split()),
 }
 
@@ -1444,18 +1432,13 @@ def _default_variants(parameters: Parameters) -> Variants:
         return [(f"_{k}", (k,)) for k in parameters.defaults]
     if parameters.kind == "levels":
         return [(f"_{level:.2f}", (level,)) for level in parameters.defaults]
-    if parameters.kind == "all levels":
-        return [("", (parameters.defaults,))]
-    if parameters.kind in ("gains", "persistence and gains"):
-        return [("", (*parameters.defaults, {}))]
     return [("", parameters.defaults)]
 
 
 def _read_variants(parameters: Parameters, text: str, ignored: list[str]) -> Variants:
-    """The variants that a text after the dot asks for.
+    """The variants that a text after the dot asks for.  What trec_eval ignores of it goes into `ignored`.
 
-    Raises ValueError if the text is not as _SYNTAX says.  Appends to `ignored`
-    what trec_eval ignores of it.
+    Raises ValueError if the text is not as _SYNTAX says.
 
     >>> _read_variants(Parameters("cutoffs"), "10,5", [])
     [('_5', (5,)), ('_10', (10,))]
@@ -1555,7 +1538,7 @@ _IR_MEASURES = {  # names of ir_measures, up to the parameter if they have one, 
     "NumQ": "num_q", "NumRet": "num_ret", "NumRel": "num_rel", "NumRelRet": "num_rel_ret",
 }
 
-_INSTEAD = tuple((re.compile(pattern), instead) for pattern, instead in (  # what to use instead of other names
+_INSTEAD = (  # patterns of other names, and what to use instead
     (r"(?:M?RR|recip_rank)\b.*@(\d+)", r"ask for recip_rank in rankings cut at \1: -M \1 -m recip_rank"),
     (r"(?:n?ERR|NERR\d+|\w+_IA|\w+_n?DCG|n?NRBP|StRecall|SDCG|BPM|INST|INSQ|Compat|Accuracy)\b.*",
      "trec_eval has nothing like it; ir_measures knows programs that do"),
@@ -1573,21 +1556,23 @@ _INSTEAD = tuple((re.compile(pattern), instead) for pattern, instead in (  # wha
     (r".*[(\s,]rel=(\d+).*", r"the relevance level is one for all measures: -l \1"),
     (r".*[(\s,]judged_only=.*", "unjudged documents are left out of all rankings or of none: -J"),
     (r"RBP\(.*cutoff.*|RBP\b.*@(.+)", r"ask for rbp in rankings cut short: -M \1 -m rbp.p=0.8"),
-))
+)
 
 
-def _columns(requests: Iterable[str], settings: Settings, notes: Notes, first_only: bool = False) -> list[Column]:
-    """The columns that a list of measures and nicknames asks for, in print order.
+def _columns(requests: Iterable[str], settings: Settings, notes: Notes,
+             first_only: bool = False) -> list[Column]:
+    """The columns that a measure or nickname, or several, ask for, in print order.
 
-    Several parameters for one measure are merged, unless `first_only`: then, as
-    on trec_eval's command line, all but the first ones are ignored.
+    Several parameters for one measure are merged.  With `first_only` all but the
+    first are ignored, as on trec_eval's command line.
     """
     texts: dict[str, list[str]] = {}  # by measure, the parameters asked for
-    for request in requests:
+    for request in [requests] if isinstance(requests, str) else requests:
         name, text = _split_request(request, settings.release)
+        place = f"measure {name}"
         if name in NICKNAMES:
             if text:
-                notes.add("parameters", f"measure {name}", f"a nickname's parameters are ignored: {_quoted(text)}")
+                notes.add("parameters", place, f"a nickname's parameters are ignored: {_quoted(text)}")
             for member in NICKNAMES[name]:
                 if member not in settings.release.lacks:
                     texts.setdefault(member, [])
@@ -1598,8 +1583,8 @@ def _columns(requests: Iterable[str], settings: Settings, notes: Notes, first_on
         if given and first_only:
             takes_several = MEASURES[name].parameters.kind in ("cutoffs", "levels")
             instead = f"write {name}.{given[0]},{text} for both" if takes_several else "run it once for each"
-            notes.add("second parameters", f"measure {name}", f"only its first parameters, {_quoted(given[0])}, "
-                      f"count: {_quoted(text)} is ignored; {instead}")
+            notes.add("second parameters", place, f"only its first parameters, {_quoted(given[0])}, count: "
+                      f"{_quoted(text)} is ignored; {instead}")
         else:
             given.append(text)
     columns = []
@@ -1607,7 +1592,8 @@ def _columns(requests: Iterable[str], settings: Settings, notes: Notes, first_on
         if name not in texts:
             continue
         if measure.rel_formats is not None and settings.rel_format not in measure.rel_formats:
-            raise TrecEvalError(f"measure {name}: expected judgments in format {' or '.join(measure.rel_formats)}, "
+            expected = " or ".join(measure.rel_formats)
+            raise TrecEvalError(f"measure {name}: expected judgments in format {expected}, "
                                 f"found {settings.rel_format}", status=4)
         for suffix, arguments in _variants(measure, texts[name], notes):
             columns.append(Column(name + suffix, measure, arguments))
@@ -1615,41 +1601,35 @@ def _columns(requests: Iterable[str], settings: Settings, notes: Notes, first_on
 
 
 def _split_request(request: str, release: Release) -> tuple[str, str]:
-    """A measure or nickname and its parameters: P.5,10 or, for cutoffs, P@5,10."""
+    """A measure or nickname, and the text of its parameters.  Names of ir_measures are translated."""
     if not isinstance(request, str):
         raise TypeError(f"expected strings as measures, found {request!r}")
-    if not _is_known(request):
-        request = _trec_eval_name(request)
-    name, separator, text = request.partition(".")
-    if name not in MEASURES and "@" in request:
-        at, _, cutoff = request.partition("@")
-        if _has_cutoffs(at):
-            name, separator, text = at, "@", cutoff
+    name, separator, text = _partitioned(request)
+    if name not in MEASURES and name not in NICKNAMES:
+        name, separator, text = _partitioned(_trec_eval_name(request))
     if name not in NICKNAMES and (name not in MEASURES or name in release.lacks):
         raise _unknown_measure(name, release)
     if separator and not text:
-        raise TrecEvalError(f"measure {name}: expected parameters after the {separator}, found none", status=1)
+        expected = f"expected parameters after the {separator}"
+        raise TrecEvalError(f"measure {name}: {expected}, found none", status=1)
     return name, text
 
 
-def _has_cutoffs(name: str) -> bool:
-    """Whether it is a measure that takes cutoffs."""
-    return name in MEASURES and MEASURES[name].parameters.kind == "cutoffs"
-
-
-def _is_known(request: str) -> bool:
-    """Whether a request begins with a name that is registered here."""
-    name = request.partition(".")[0]
-    return name in MEASURES or name in NICKNAMES or _has_cutoffs(request.partition("@")[0])
+def _partitioned(request: str) -> tuple[str, str, str]:
+    """Name, separator and parameters: P.5,10 or, for a measure with cutoffs, P@5,10."""
+    name, at, text = request.partition("@")
+    if name in MEASURES and MEASURES[name].parameters.kind == "cutoffs":
+        return name, at, text
+    return request.partition(".")
 
 
 def _trec_eval_name(request: str) -> str:
-    """A name of ir_measures as the measure of trec_eval that it means; other names as they are."""
+    """Translate a name of ir_measures; other names stay.  Raises if there is advice on what to use instead."""
     for opening, closing in ("@", ""), ("(p=", ")"):
         name, found, text = request.partition(opening)
         if name + found in _IR_MEASURES and text.endswith(closing) and not (closing and "," in text):
             return _IR_MEASURES[name + found] + text[:len(text) - len(closing)]
-    matches = [(pattern.fullmatch(request), instead) for pattern, instead in _INSTEAD]
+    matches = [(re.fullmatch(pattern, request), instead) for pattern, instead in _INSTEAD]
     advice = [match.expand(instead) for match, instead in matches if match]
     if advice:
         raise TrecEvalError(f"unknown measure {_quoted(request)}; {', and '.join(advice)}", status=1)
@@ -1683,6 +1663,7 @@ def _request_of(printed: str) -> str:
 
 def _variants(measure: Measure, texts: Iterable[str], notes: Notes) -> Variants:
     """The variants of a measure that the texts of its parameters ask for, or else its defaults."""
+    place = f"measure {measure.name}"
     found: dict[str, tuple[Any, ...]] = {}
     for text in texts:
         ignored: list[str] = []
@@ -1690,9 +1671,9 @@ def _variants(measure: Measure, texts: Iterable[str], notes: Notes) -> Variants:
             found.update(_read_variants(measure.parameters, text, ignored))
         except ValueError:
             expected = _SYNTAX[measure.parameters.kind]
-            raise TrecEvalError(f"measure {measure.name}: expected {expected}, found {_quoted(text)}") from None
+            raise TrecEvalError(f"{place}: expected {expected}, found {_quoted(text)}") from None
         if ignored:
-            notes.add("parameters", f"measure {measure.name}", f"ignored parameters: {_quoted(','.join(ignored))}")
+            notes.add("parameters", place, f"ignored parameters: {_quoted(','.join(ignored))}")
     if not found:
         return _default_variants(measure.parameters)
     if measure.parameters.kind in ("cutoffs", "levels"):
@@ -1712,11 +1693,11 @@ __all__ += ["Evaluation", "evaluate", "judge"]
 class RelFormat(NamedTuple):
     """One format of judgments, -R.
 
-    check           takes a topic and its judgments from a caller, and returns
-                    them as what is to be judged; raises if they cannot be that
+    check           converts a topic's judgments from a caller, given the topic's
+                    name; raises if they are of the wrong kind
     judge           makes of a topic's judgments and scores what a measure sees
-    views           takes judgments and what `judge` made of them apart: for each
-                    set of judgments a label, its part, and {docno: grade}
+    views           splits judgments and what `judge` made of them: for each
+                    group of judgments its label, its part, and {docno: grade}
     ties_ascending  whether documents of equal score are ranked by ascending docno
     drops_unjudged  whether -J does anything
     """
@@ -1735,10 +1716,9 @@ def _rank(docnos: Iterable[Any], scores: Mapping[Any, float], release: Release,
           ties_ascending: bool = False) -> list[tuple[int, Any]]:
     """(rank, docno) of those of the docnos that are retrieved, by rank.
 
-    A document's rank is one more than the number of documents that precede it:
-    those of a higher score and, among equal scores, those of a greater docno
-    in byte order (of a smaller one with `ties_ascending`).  So only the scores
-    are sorted, and other docnos are looked at only if they are tied with these.
+    Documents are ranked by descending score, and those of equal score by docno
+    in descending byte order (ascending with `ties_ascending`).  Only scores are
+    sorted; other docnos are looked at only if they are tied with the given ones.
 
     >>> _rank(["a", "b"], {"a": 2.0, "b": 3.0, "c": 2.0}, RELEASES["10.0"])  # c precedes a
     [(1, 'b'), (3, 'a')]
@@ -1751,7 +1731,7 @@ def _rank(docnos: Iterable[Any], scores: Mapping[Any, float], release: Release,
     ranks = [size + 1 - bisect_right(ascending, value) for value in values]
     tied: dict[float, list[Any]] = {}
     for rank, value in zip(ranks, values):
-        # ascending[size - rank] is the last score equal to this one.  If the one before is equal, too, it is a tie.
+        # ascending[size - rank] is the last score equal to this one.  Is the one before it equal, too?
         if rank < size and ascending[size - rank - 1] == value:
             tied[value] = []
     if tied:
@@ -1768,7 +1748,7 @@ def _rank(docnos: Iterable[Any], scores: Mapping[Any, float], release: Release,
 
 def _place(docnos: Iterable[Any], judgments: Mapping[Any, int], scores: Mapping[Any, float],
            settings: Settings) -> tuple[list[tuple[int, Any]], int]:
-    """(rank, docno) of those of the docnos that are in the ranking, and its length, after -M and -J."""
+    """As `_rank`, after -M and -J, and the length of the ranking."""
     rel_format = REL_FORMATS[settings.rel_format]
     ranked = _rank(docnos, scores, settings.release, rel_format.ties_ascending)
     num_ret = len(scores)
@@ -1782,7 +1762,8 @@ def _place(docnos: Iterable[Any], judgments: Mapping[Any, int], scores: Mapping[
     return ranked, num_ret
 
 
-def _judged_ranking(judgments: Mapping[Any, int], scores: Mapping[Any, float], settings: Settings) -> JudgedRanking:
+def _judged_ranking(judgments: Mapping[Any, int], scores: Mapping[Any, float],
+                    settings: Settings) -> JudgedRanking:
     """Rank a topic's scores, and join its judgments."""
     ranked, num_ret = _place(judgments, judgments, scores, settings)
     grades = {rank: judgments[docno] for rank, docno in ranked}
@@ -1832,12 +1813,13 @@ def _checked_settings(release: str = "10.0", relevance_level: int = 1, complete:
 def _release(name: str) -> Release:
     """The release of a name."""
     if name not in RELEASES:
-        raise TrecEvalError(f"expected a release, one of {', '.join(RELEASES)}, found {_quoted(str(name))}", status=1)
+        expected = f"expected a release, one of {', '.join(RELEASES)}"
+        raise TrecEvalError(f"{expected}, found {_quoted(str(name))}", status=1)
     return RELEASES[name]
 
 
 def _items(mapping: Any, argument: str, keys: str = "topics") -> Iterable[tuple[str, Any]]:
-    """The items of what must be a mapping with strings as keys."""
+    """The items of a mapping whose keys are strings.  Raises TypeError for anything else."""
     if not isinstance(mapping, Mapping):
         raise TypeError(f"expected a dict of dicts as {argument}, found {type(mapping).__name__}")
     if not _are_strings(mapping):
@@ -1847,42 +1829,40 @@ def _items(mapping: Any, argument: str, keys: str = "topics") -> Iterable[tuple[
 
 
 def _are_strings(names: Iterable[Any]) -> bool:
-    """Whether all of them are strings."""
+    """Whether all names are strings."""
     try:
-        "".join(names)  # looks at each of them faster than a loop could
+        "".join(names)  # faster than a loop
     except TypeError:
         return False
     return True
 
 
-def _checked_grades(topic: Any, judgments: Any) -> Mapping[str, int]:
-    """A topic's judgments as integers by docno.  Raises if they cannot be taken for that."""
+def _checked_grades(topic: str, judgments: Any) -> Mapping[str, int]:
+    """A topic's judgments {docno: grade} as integers; see `_checked`."""
     return cast(Mapping[str, int], _checked(topic, judgments, int, "grade", "an integer of 64 bits"))
 
 
-def _checked_scores(topic: Any, ranking: Any) -> Mapping[str, float]:
-    """A topic's ranking as floats by docno.  Raises if it cannot be taken for that."""
+def _checked_scores(topic: str, ranking: Any) -> Mapping[str, float]:
+    """A topic's ranking {docno: score} as floats; see `_checked`."""
     return cast(Mapping[str, float], _checked(topic, ranking, float, "score", "a number"))
 
 
-def _checked(topic: Any, documents: Any, kind: type, content: str, expected: str) -> Any:
+def _checked(topic: str, documents: Any, kind: type, content: str, expected: str) -> Any:
     """A topic's {docno: value} with values of a kind, int or float.
 
     Raises TypeError for a value of a wrong type and TrecEvalError for a number
     that is of no use, a NaN or an integer of more than 64 bits.
     """
     try:
-        if not (_are_strings([topic]) and isinstance(documents, Mapping) and _are_strings(documents)):
+        if not (isinstance(documents, Mapping) and _are_strings(documents)):
             raise TypeError
         are_of_kind = {kind}.issuperset(map(type, documents.values()))
         if are_of_kind and kind is float and not math.isnan(sum(documents.values())):
-            return documents  # the usual case; a sum that is a number rules NaN out
+            return documents  # the usual case: were one a NaN, so would be the sum
         values = _as_array(kind, documents.values())
         return documents if are_of_kind else dict(zip(documents, values))
     except (TypeError, OverflowError, ValueError):
-        pass  # now slowly, to say which one is wrong
-    if not isinstance(topic, str):
-        raise TypeError(f"expected strings as topics, found {topic!r}")
+        pass  # what follows is slow, and says which one is wrong
     place = f"topic {_quoted(topic)}" if topic else "the topic"
     if not isinstance(documents, Mapping):
         raise TypeError(f"{place}: expected a dict {{docno: {content}}}, found {type(documents).__name__}")
@@ -1901,7 +1881,7 @@ def _checked(topic: Any, documents: Any, kind: type, content: str, expected: str
 
 def _as_array(kind: type, values: Iterable[Any]) -> array[Any]:
     """The values as 64-bit integers or floats.  Raises TypeError, OverflowError or, for NaN, ValueError."""
-    converted = array("q" if kind is int else "d", values)  # which refuses text, as int() and float() would not
+    converted = array("q" if kind is int else "d", values)  # refuses texts, unlike int() and float()
     if kind is float and any(map(math.isnan, converted)):
         raise ValueError
     return converted
@@ -1914,10 +1894,10 @@ REL_FORMATS["qrels"] = RelFormat(
 class Averaging(NamedTuple):
     """What a summary may need besides the values of the evaluated topics.
 
-    topics       the number of topics to average over (num_q)
-    missing      how many of them were not evaluated although they count
-    run_tag      the run's tag
-    num_rel      with -c, the documents of grade > 0 in the whole qrels
+    topics   the number of topics to average over (num_q)
+    missing  how many of them were not evaluated although they count
+    run_tag  the run's tag
+    num_rel  with -c, the documents of grade > 0 in the whole qrels
     """
 
     topics: int
@@ -1961,7 +1941,6 @@ def run_tag(values: Sequence[float], over: Averaging) -> str:
 
 
 Summary = Callable[[Sequence[float], Averaging], Union[float, str]]
-
 SUMMARIES: dict[str, Summary] = {  # by the name in a measure's declaration
     "sum": total, "mean": mean, "geometric mean": geometric_mean, "sum of relevant": total_relevant,
     "number of topics": number_of_topics, "run tag": run_tag,
@@ -1979,8 +1958,7 @@ class JudgedTopic(NamedTuple):
     """A topic ready for the measures.
 
     judged      what a measure sees
-    is_missing  whether the run does not have the topic; then `scores` stand for
-                a ranking of one unpooled document
+    is_missing  whether the run misses the topic; then `scores` has one unpooled document
     """
 
     topic: Any
@@ -1993,24 +1971,25 @@ class JudgedTopic(NamedTuple):
 _UNPOOLED = b"\n"  # the docno of nothing: no file and no judgment can name it
 
 Rankings = Iterable[tuple[Any, Mapping[Any, float], int]]  # topic, {docno: score}, number of lines
-Failures = dict[Any, Optional[TrecEvalError]]  # topics that cannot be evaluated; None: a document is there twice
+Failures = dict[Any, Optional[TrecEvalError]]  # by topic; None: a document is there twice
 
 
 def _judged_topics(judgments: Judgments, rankings: Rankings, settings: Settings, failures: Failures,
                    only: Any = None) -> Iterator[JudgedTopic]:
     """Judge the rankings and, with -c, the topics that have none.
 
-    A ranking comes with the number of its lines; fewer documents than lines
-    means that a document is there twice.  Topics that cannot be evaluated are
-    put into `failures`.  `only` is the one topic that is wanted, if it is one.
+    A ranking of fewer documents than lines has a document twice.  Topics that
+    cannot be evaluated are put into `failures`.  `only` is the one topic wanted,
+    if not all are.
     """
     judge = REL_FORMATS[settings.rel_format].judge
     seen = set()
 
     def missing() -> Rankings:
-        """The topics that the rankings before did not have."""
+        """The wanted topics that have not been seen."""
         if settings.complete and settings.release.evaluates_missing:
-            for topic in judgments.topics if only is None else {only} & judgments.topics.keys():
+            wanted = judgments.topics if only is None else judgments.topics.keys() & {only}
+            for topic in wanted:
                 if topic not in seen:
                     yield topic, {_UNPOOLED: 0.0}, 1
 
@@ -2055,16 +2034,15 @@ class Evaluated:
         self._text_columns = [i for i, column in enumerate(columns) if column.measure.summary is None]
 
     def add(self, topic: JudgedTopic) -> None:
-        """Evaluate a topic; if it has been evaluated before, the new values count."""
+        """Evaluate a topic.  New values replace those of an earlier time."""
         values: list[Any] = [function(topic.judged, *arguments) for function, arguments in self._calls]
         if topic.is_missing:
             for i, column in enumerate(self.columns):
                 if column.is_zero_if_missing:
                     values[i] = "" if i in self._text_columns else 0.0
-        if self._text_columns:
-            self.texts[topic.topic] = {i: values[i] for i in self._text_columns}
-            for i in self._text_columns:
-                values[i] = 0.0
+        self.texts[topic.topic] = {i: values[i] for i in self._text_columns}
+        for i in self._text_columns:
+            values[i] = 0.0
         self.rows[topic.topic] = array("d", values)
         if self.judged is not None:
             self.judged[topic.topic] = topic
@@ -2099,16 +2077,13 @@ class Evaluated:
 
     def topic_values(self, topic: Any) -> Iterator[tuple[str, Union[float, str]]]:
         """Printed name and value of each column that is shown for a topic."""
-        texts = self.texts.get(topic, {})
+        texts = self.texts[topic]
         for i, (column, value) in enumerate(zip(self.columns, self.rows[topic])):
             if not column.measure.summary_only:
                 yield self._shown(column, texts.get(i, value))
 
     def summaries(self, instead: Mapping[str, Summary] = {}) -> Iterator[tuple[Column, Union[float, str]]]:
-        """Each column that is summarised, with its value over all topics.
-
-        `instead` has summaries that take the place of a measure's own, by its name.
-        """
+        """Each column that has a summary, with its value; `instead` replaces summaries, by measure."""
         rows = [self.rows[topic] for topic in self.ordered()]
         for i, column in enumerate(self.columns):
             if column.measure.summary is not None:
@@ -2120,7 +2095,7 @@ class Evaluated:
         return itertools.starmap(self._shown, self.summaries())
 
     def _shown(self, column: Column, value: Union[float, str]) -> tuple[str, Union[float, str]]:
-        """The name and the value as they are shown."""
+        """A printed name, and the value as it is shown."""
         if isinstance(value, str):
             return column.name, value
         if self.is_zscored:
@@ -2146,16 +2121,16 @@ def _zscore(value: float, norm: Optional[tuple[float, float]]) -> float:
     return (value - mean) / deviation
 
 
-_NORM = "0 or a number from 1e-100 to 1e100"
+_NORM = "0 or a number from 1e-100 to 1e100"  # with these, no Z-score can be infinite or NaN
 
 
 def _is_norm(value: float) -> bool:
-    """Whether it is _NORM.  With these, no Z-score can be infinite or NaN."""
-    return abs(value) <= 1e100 and (value == 0 or abs(value) >= 1e-100)
+    """Whether a mean or deviation is as _NORM says."""
+    return value == 0 or 1e-100 <= abs(value) <= 1e100
 
 
 def _checked_norms(zscores: Any) -> Optional[Zscores]:
-    """Norms as floats, if there are any.  Raises if they cannot be taken for that."""
+    """Norms as floats, if there are any.  Raises TypeError or TrecEvalError if they cannot be."""
     if zscores is None:
         return None
     norms: dict[str, dict[str, tuple[float, float]]] = {}
@@ -2194,18 +2169,17 @@ class Evaluation(NamedTuple):
 def evaluate(qrels: Mapping[str, Any], run: Mapping[str, Mapping[str, float]],
              measures: Iterable[str] = ("official",), *, release: str = "10.0", relevance_level: int = 1,
              complete: bool = False, judged_only: bool = False, depth: Optional[int] = None,
-             collection_size: int = 0, rel_format: str = "qrels", zscores: Optional[Zscores] = None) -> Evaluation:
+             collection_size: int = 0, rel_format: str = "qrels",
+             zscores: Optional[Zscores] = None) -> Evaluation:
     """Evaluate a run {topic: {docno: score}} on qrels {topic: {docno: grade}}.
 
-    `measures` are measures and nicknames as after trec_eval's -m; several
+    `measures` are measures and nicknames as after trec_eval's -m.  Several
     parameters for one measure are merged.  The keywords are trec_eval's options
-    -l, -c, -J, -M, -N, -R and -Z.  Topics of the run without judgments are ignored,
-    and so are topics of the qrels without a ranking unless `complete`.
+    -l, -c, -J, -M, -N, -R and -Z.  With another `rel_format`, the judgments are
+    as the reader of that format returns them.
 
-    With another `rel_format` the judgments are as the reader of that format
-    returns them.
-
-    Nothing is kept between calls and no argument is changed.  Raises
+    Topics of the run without judgments are ignored, and so are topics of the
+    qrels without a ranking, unless `complete`.  No argument is changed.  Raises
     TrecEvalError (a ValueError), among others if no topic can be evaluated.
 
     >>> qrels = {"1": {"a": 1, "b": 0}, "2": {"a": 1}}
@@ -2215,7 +2189,8 @@ def evaluate(qrels: Mapping[str, Any], run: Mapping[str, Mapping[str, float]],
     >>> evaluate(qrels, run, ["num_q", "recip_rank"], complete=True).summary
     {'num_q': 2, 'recip_rank': 0.25}
     """
-    settings = _checked_settings(release, relevance_level, complete, judged_only, depth, collection_size, rel_format)
+    settings = _checked_settings(release, relevance_level, complete, judged_only, depth, collection_size,
+                                 rel_format)
     notes = Notes()
     evaluated = _evaluate_dicts(qrels, run, measures, settings, notes, norms=_checked_norms(zscores))
     notes.warn()
@@ -2226,8 +2201,8 @@ def _evaluate_dicts(qrels: Mapping[str, Any], run: Mapping[str, Mapping[str, flo
                     settings: Settings, notes: Notes, *, norms: Optional[Zscores] = None,
                     keeps_judged: bool = False) -> Evaluated:
     """Evaluate a run on judgments, both in memory."""
-    columns = _columns([measures] if isinstance(measures, str) else measures, settings, notes)
-    columns = [column for column in columns if column.measure.summary != "run tag"]  # which dicts do not have
+    columns = [column for column in _columns(measures, settings, notes)
+               if column.measure.summary != "run tag"]  # because dicts have no tag
     check = REL_FORMATS[settings.rel_format].check
     judgments = Judgments({topic: check(topic, of_topic) for topic, of_topic in _items(qrels, "qrels")})
     rankings = ((topic, _checked_scores(topic, ranking), len(ranking))
@@ -2247,7 +2222,7 @@ def _evaluate_dicts(qrels: Mapping[str, Any], run: Mapping[str, Mapping[str, flo
 
 
 def _nothing_in_common(*files: tuple[str, Collection[Any]]) -> TrecEvalError:
-    """The error for files without a common topic.  It shows one of each, because often they are spelt differently."""
+    """The error for files without a common topic.  It shows one of each, since spellings may differ."""
     found = []
     for name, topics in files:
         example = f" ({_quoted(min(topics, key=_encode))})" if topics else ""
@@ -2278,7 +2253,7 @@ class Source:
 
     @classmethod
     def of(cls, source: Any, name: str = "input") -> Source:
-        """The Source of a path, of "-" (standard input), or of an open file or iterable of lines, read whole now."""
+        """The Source of a path, "-" (standard input), an open file, or an iterable of lines."""
         if isinstance(source, Source):
             return source
         if not isinstance(source, (str, bytes, os.PathLike)):
@@ -2421,7 +2396,8 @@ def _tables(source: Source, layout: Layout, release: Release, notes: Notes) -> I
             yield numbers, columns
         number += lines
     if not found:
-        raise _nothing_found(source, layout)
+        expected = f"lines of {layout.content} ({' '.join(layout.fields)})"
+        raise TrecEvalError(f"{source.name}: expected {expected}, found none")
 
 
 def _text_blocks(source: Source, notes: Notes) -> Iterator[bytes]:
@@ -2435,7 +2411,8 @@ def _text_blocks(source: Source, notes: Notes) -> Iterator[bytes]:
         if b"\0" in block:
             lines = (line for block in source.blocks() for line in block.split(b"\n")[:-1])
             before = len(list(itertools.takewhile(lambda line: b"\0" not in line, lines)))
-            raise TrecEvalError(f"{source.name}:{before + 1}: expected text, found a NUL byte: this is a binary file")
+            place = f"{source.name}:{before + 1}"
+            raise TrecEvalError(f"{place}: expected text, found a NUL byte: this is a binary file")
         yield block if block.endswith(b"\n") else block + b"\n"
 
 
@@ -2479,11 +2456,6 @@ def _split_lines(block: bytes, number: int, file: str, layout: Layout, release: 
     return numbers, list(zip(*rows))
 
 
-def _nothing_found(source: Source, layout: Layout) -> TrecEvalError:
-    """The error for a file without lines."""
-    return TrecEvalError(f"{source.name}: expected lines of {layout.content} ({' '.join(layout.fields)}), found none")
-
-
 def _grades(texts: Sequence[bytes], numbers: Sequence[int], file: str, notes: Notes) -> list[int]:
     """Convert a column of grades, as C reads integers."""
     read = {text: _integer(text) for text in set(texts)}
@@ -2505,11 +2477,11 @@ def _scores(texts: Sequence[bytes], numbers: Sequence[int], file: str, notes: No
     scores = []
     for number, text in zip(numbers, texts):
         score, is_plain = _decimal(text)
+        place, message = f"{file}:{number}", f"expected a number as {field}, found {_quoted(text)}"
         if math.isnan(score):
-            raise TrecEvalError(f"{file}:{number}: expected a number as {field}, found {_quoted(text)}, "
-                                "by which nothing can be ranked")
+            raise TrecEvalError(f"{place}: {message}, by which nothing can be ranked")
         if not is_plain:
-            notes.add(field, f"{file}:{number}", f"expected a number as {field}, found {_quoted(text)}", f"{score:g}")
+            notes.add(field, place, message, f"{score:g}")
         scores.append(score)
     return scores
 
@@ -2571,7 +2543,8 @@ class RunReader:
 
     def _blocks(self) -> Iterator[tuple[Sequence[bytes], Sequence[bytes], Sequence[float]]]:
         """Topics, docnos and scores, block by block.  Lines of topics that are not wanted may be left out."""
-        for numbers, (topics, _, docnos, _, texts, tags) in _tables(self.source, _RUN, self._release, self._notes):
+        for numbers, columns in _tables(self.source, _RUN, self._release, self._notes):
+            topics, _, docnos, _, texts, tags = columns
             self.tag = tags[-1]
             self._lines_read = numbers[-1]
             self._report()
@@ -2691,9 +2664,9 @@ def _duplicate(source: Source, layout: Layout, release: Release, topic: bytes,
             document = tuple(row[field] for field in key)
             if document in first:
                 whole, group = ("group", f", group {_quoted(row[1])}") if 1 in key else ("topic", "")
-                return TrecEvalError(
-                    f"{source.name}:{number}: expected each document of a {whole} once, found {_quoted(row[2])} "
-                    f"of topic {_quoted(topic)}{group} again, first on line {first[document]}", status=4)
+                found = f"{_quoted(row[2])} of topic {_quoted(topic)}{group} again, first on line {first[document]}"
+                return TrecEvalError(f"{source.name}:{number}: expected each document of a {whole} once, "
+                                     f"found {found}", status=4)
             first[document] = number
     raise AssertionError(f"no duplicate of topic {topic!r} in {source.name}")
 
@@ -2796,21 +2769,21 @@ def evaluate_files(qrels: Any, run: Any, measures: Iterable[str] = ("official",)
     length of a run that is given as a path.  Suspicious input is warned of
     (TrecEvalWarning).
 
-    >>> evaluate_files(["1 0 a 1"], ["1 Q0 b 1 0.9 bm25", "1 Q0 a 2 0.1 bm25"], ["runid", "recip_rank"]).summary
+    >>> run = ["1 Q0 b 1 0.9 bm25", "1 Q0 a 2 0.1 bm25"]
+    >>> evaluate_files(["1 0 a 1"], run, ["runid", "recip_rank"]).summary
     {'runid': 'bm25', 'recip_rank': 0.5}
     """
     notes = Notes()
     evaluated = _evaluate_files(Source.of(qrels, "qrels"), Source.of(run, "run"),
-                                [measures] if isinstance(measures, str) else list(measures),
-                                _checked_settings(**settings), notes, norms=_checked_norms(zscores))
+                                measures, _checked_settings(**settings), notes, norms=_checked_norms(zscores))
     notes.warn()
     return evaluated.evaluation()
 
 
-def _evaluate_files(qrels: Source, run: Source, requests: Sequence[str], settings: Settings, notes: Notes, *,
+def _evaluate_files(qrels: Source, run: Source, requests: Iterable[str], settings: Settings, notes: Notes, *,
                     only: Optional[str] = None, first_only: bool = False, norms: Optional[Zscores] = None,
                     progress: Optional[Progress] = None, keeps_judged: bool = False) -> Evaluated:
-    """Evaluate the run of one file on the judgments of another; `only` is the one topic wanted, if it is one."""
+    """Evaluate the run of one file on the judgments of another; `only` is the one topic wanted, if not all are."""
     columns = _columns(requests, settings, notes, first_only)
     form = JUDGMENT_FILES[settings.rel_format]
     judgments = form.read(qrels, settings.release, notes)
@@ -2832,14 +2805,14 @@ def _evaluate_files(qrels: Source, run: Source, requests: Sequence[str], setting
         in_run = _topics_of(run, settings.release)
         if topic is None:
             raise _nothing_in_common((qrels.name, judgments.topics), (run.name, in_run))
-        found = qrels.name if topic in judgments.topics else run.name if topic in in_run else "neither"
+        having = [name for name, topics in ((qrels.name, judgments.topics), (run.name, in_run)) if topic in topics]
         raise TrecEvalError(f"expected topic {_quoted(topic)} in both {qrels.name} and {run.name}, "
-                            f"found it in {found}", status=7)
+                            f"found it in {having[0] if having else 'neither'}", status=7)
     missing = sorted(judgments.topics.keys() - evaluated.rows.keys())
     if missing and not settings.complete and only is None:
-        notes.add("missing topics", run.name, f"{len(missing)} of {_plural(len(judgments.topics), 'topic')} in "
-                  f"{qrels.name} have no results (first {_quoted(missing[0])}) and are ignored; "
-                  "with -c they would count")
+        topics = _plural(len(judgments.topics), "topic")
+        notes.add("missing topics", run.name, f"{len(missing)} of {topics} in {qrels.name} have no results "
+                  f"(first {_quoted(missing[0])}) and are ignored; with -c they would count")
     evaluated.average_over(judgments)
     evaluated.over = evaluated.over._replace(run_tag=_decode(reader.tag))
     if norms is not None:
@@ -2856,8 +2829,8 @@ def _topics_of(run: Source, release: Release) -> set[bytes]:
 # `import trec_eval_ref as pytrec_eval` runs programs written for pytrec_eval:
 # the same names, the same arguments, the same values.
 
-__all__ += ["RelevanceEvaluator", "compute_aggregated_measure", "parse_qrel", "parse_run", "supported_measures",
-            "supported_nicknames"]
+__all__ += ["RelevanceEvaluator", "compute_aggregated_measure", "parse_qrel", "parse_run",
+            "supported_measures", "supported_nicknames"]
 
 _PYTREC_EVAL_RELEASE = RELEASES["9.0.8"]  # whose rules pytrec_eval follows
 
@@ -2904,8 +2877,8 @@ class RelevanceEvaluator:
         self._names = [_name_of(column) for column in self._columns]
         for name, number in Counter(self._names).items():
             if number > 1:
-                raise TrecEvalError(f"measure {name}: expected its parameters once, found {number} different ones",
-                                    status=1)
+                raise TrecEvalError(f"measure {name}: expected its parameters once, "
+                                    f"found {number} different ones", status=1)
         qrels: dict[str, dict[str, int]] = {}
         for topic, judgments in _items(query_relevance, "query_relevance"):
             checked = _checked_grades(topic, judgments)
@@ -2949,8 +2922,8 @@ def _merged(measures: Iterable[str], release: Release) -> Iterator[str]:
             request = ".".join(underscored.groups())
         name, text = _split_request(request, release)
         if text and name in NICKNAMES:
-            raise TrecEvalError(f"measure {name}: expected a nickname without parameters, found {_quoted(text)}",
-                                status=1)
+            raise TrecEvalError(f"measure {name}: expected a nickname without parameters, "
+                                f"found {_quoted(text)}", status=1)
         if text and "=" not in text and len(_default_variants(MEASURES[name].parameters)[0][1]) == 1:
             together.setdefault(name, set()).update(text.split(","))
         else:
@@ -2998,7 +2971,7 @@ def parse_run(f_run: Any) -> dict[str, dict[str, float]]:
 
 def _parsed(source: Source, layout: Layout, field: str, expected: str,
             convert: Callable[[bytes], Any]) -> dict[str, dict[str, Any]]:
-    """Topics, docnos and one field of a file, each as pytrec_eval gives them; `convert` gives None for no number."""
+    """{topic: {docno: one field}} of a file, as pytrec_eval gives it; `convert` returns None for no number."""
     parsed: dict[str, dict[str, Any]] = defaultdict(dict)  # in which, as there, any other topic is empty
     if not any(block.strip() for block in source.blocks()):
         return parsed
@@ -3010,7 +2983,8 @@ def _parsed(source: Source, layout: Layout, field: str, expected: str,
                 raise AssertionError(_duplicate(source, layout, _PYTREC_EVAL_RELEASE, topic))
             value = convert(text)
             if value is None:
-                raise TrecEvalError(f"{source.name}:{number}: expected {expected} as {field}, found {_quoted(text)}")
+                raise TrecEvalError(f"{source.name}:{number}: expected {expected} as {field}, "
+                                    f"found {_quoted(text)}")
             documents[_decode(docno)] = value
     return parsed
 
@@ -3264,9 +3238,11 @@ class PreferenceRanking:
         one: Pairs = []
         none: Pairs = []
         size = len(self.docnos)
-        # In binary digits, lowest first, a row is how its group votes on each of the documents.
-        votes = [zip(*[f"{group.rows[i]:0{size}b}"[::-1] for group in self.groups.values()]) for i in range(size)]
-        preferring = [[vote.count("1") for vote in row] for row in votes]  # [i][j]: groups that prefer i to j
+        preferring = []  # [i][j]: the number of groups that prefer document i to j
+        for i in range(size):
+            # The binary digits of row i, lowest first, say of each document whether the group prefers i to it.
+            digits = [f"{group.rows[i]:0{size}b}"[::-1] for group in self.groups.values()]
+            preferring.append([votes.count("1") for votes in zip(*digits)])
         for i, (wins, losses) in enumerate(zip(preferring, zip(*preferring))):
             for j in range(i + 1, size):
                 if wins[j] or losses[j]:
@@ -3346,8 +3322,8 @@ def _preference_ranking(groups: Preferences, scores: Mapping[Any, float],
         contradiction = _contradiction(preferences.rows, docnos)
         if contradiction:
             a, b = map(_quoted, contradiction)
-            raise TrecEvalError(f"group {_quoted(group)}: expected preferences that do not contradict each other, "
-                                f"found {a} preferred to {b}, and {b} to {a}")
+            expected = "expected preferences that do not contradict each other"
+            raise TrecEvalError(f"group {_quoted(group)}: {expected}, found {a} preferred to {b}, and {b} to {a}")
         by_name[_decode(group)] = preferences
     return PreferenceRanking([_decode(docno) for docno in docnos], num_ret, by_name)
 
@@ -3909,7 +3885,7 @@ NICKNAMES.update({
 })
 for _nickname in ("qrels_jg", "prefs", "all_prefs"):
     supported_nicknames[_nickname] = set(NICKNAMES[_nickname])
-__all__ += [entry.function.__name__ for entry in MEASURES.values() if entry.rel_formats not in (None, ("qrels",))]
+__all__ += [entry.function.__name__ for entry in MEASURES.values() if entry.function.__name__ not in __all__]
 
 
 # ---- Reporting ----
@@ -3919,8 +3895,9 @@ __all__ += [entry.function.__name__ for entry in MEASURES.values() if entry.rel_
 __all__ += ["signature"]
 
 
-def _lines(values: Iterable[tuple[str, Union[float, str]]], topic: Name, digits: int, is_zscored: bool) -> bytes:
-    """The lines of one topic as trec_eval prints them; the Z before a Z-score widens its name's column."""
+def _lines(values: Iterable[tuple[str, Union[float, str]]], topic: Name, digits: int,
+           is_zscored: bool) -> bytes:
+    """The lines of one topic as trec_eval prints them.  The Z of a Z-score makes its name's column wider."""
     lines = []
     for name, value in values:
         width = 22
@@ -3945,16 +3922,20 @@ def _report_lines(evaluated: Evaluated, per_topic: bool, summary: bool, digits: 
 def signature(settings: Settings = Settings()) -> str:
     """All settings that numbers depend on, in one line to quote beside them.
 
-    >>> signature()
-    'trec_eval_ref 1.1|trec_eval 10.0|level 1|topics in both|depth all|unjudged kept|ties docno descending|R qrels'
+    >>> signature().split("|")  # doctest: +NORMALIZE_WHITESPACE
+    ['trec_eval_ref 1.1', 'trec_eval 10.0', 'level 1', 'topics in both', 'depth all',
+     'unjudged kept', 'ties docno descending', 'R qrels']
     """
     ties_ascending = REL_FORMATS[settings.rel_format].ties_ascending
     return "|".join((
-        f"trec_eval_ref {__version__}", f"trec_eval {settings.release.name}", f"level {settings.relevance_level}",
+        f"trec_eval_ref {__version__}",
+        f"trec_eval {settings.release.name}",
+        f"level {settings.relevance_level}",
         "topics in qrels" if settings.complete else "topics in both",
         "depth all" if settings.depth is None else f"depth {settings.depth}",
         "unjudged removed" if settings.judged_only else "unjudged kept",
-        "ties docno ascending" if ties_ascending else "ties docno descending", f"R {settings.rel_format}"))
+        "ties docno ascending" if ties_ascending else "ties docno descending",
+        f"R {settings.rel_format}"))
 
 
 def _report_json(evaluated: Evaluated, per_topic: bool, summary: bool, measures: Sequence[str]) -> str:
