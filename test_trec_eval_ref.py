@@ -1153,7 +1153,7 @@ ARGUMENT_ERRORS = [  # arguments, exit status, message
     (["-m", "rbp.0.8"], 2, r"measure rbp: expected persistence.*'0\.8'"),
     (["-m", "rbp_resid.x"], 2, r"measure rbp_resid: expected persistence"),
     (["-m", "relstring.0"], 2, r"measure relstring: expected .*integer above 0.*'0'"),
-    (["-R", "nonsense"], 2, r"option -R: expected a format, one of qrels.*'nonsense'"),
+    (["-R", "nonsense"], 2, r"expected a format of judgments, one of qrels.*'nonsense'"),
     (["-T", "nonsense"], 2, r"option -T: expected trec_results, found 'nonsense'"),
     (["-l", "x"], 1, r"option -l: expected an integer, found 'x'"),
     (["-l", "1.5"], 1, r"option -l: expected an integer, found '1\.5'"),

@@ -1624,7 +1624,7 @@ def _partitioned(request: str) -> tuple[str, str, str]:
 
 
 def _trec_eval_name(request: str) -> str:
-    """Translate a name of ir_measures; other names stay.  Raises if there is advice on what to use instead."""
+    """Translate a name of ir_measures; other names stay.  Raises if there is something to use instead."""
     for opening, closing in ("@", ""), ("(p=", ")"):
         name, found, text = request.partition(opening)
         if name + found in _IR_MEASURES and text.endswith(closing) and not (closing and "," in text):
@@ -2459,12 +2459,11 @@ def _split_lines(block: bytes, number: int, file: str, layout: Layout, release: 
 def _grades(texts: Sequence[bytes], numbers: Sequence[int], file: str, notes: Notes) -> list[int]:
     """Convert a column of grades, as C reads integers."""
     read = {text: _integer(text) for text in set(texts)}
-    if not all(is_plain for _, is_plain in read.values()):
-        for number, text in zip(numbers, texts):
-            grade, is_plain = read[text]
-            if not is_plain:
-                notes.add("grade", f"{file}:{number}", f"expected an integer as grade, found {_quoted(text)}",
-                          str(grade))
+    suspicious = {text for text, (_, is_plain) in read.items() if not is_plain}
+    for number, text in zip(numbers, texts) if suspicious else ():
+        if text in suspicious:
+            message = f"expected an integer as grade, found {_quoted(text)}"
+            notes.add("grade", f"{file}:{number}", message, str(read[text][0]))
     return [read[text][0] for text in texts]
 
 
@@ -2664,9 +2663,9 @@ def _duplicate(source: Source, layout: Layout, release: Release, topic: bytes,
             document = tuple(row[field] for field in key)
             if document in first:
                 whole, group = ("group", f", group {_quoted(row[1])}") if 1 in key else ("topic", "")
-                found = f"{_quoted(row[2])} of topic {_quoted(topic)}{group} again, first on line {first[document]}"
+                found = f"{_quoted(row[2])} of topic {_quoted(topic)}{group} again"
                 return TrecEvalError(f"{source.name}:{number}: expected each document of a {whole} once, "
-                                     f"found {found}", status=4)
+                                     f"found {found}, first on line {first[document]}", status=4)
             first[document] = number
     raise AssertionError(f"no duplicate of topic {topic!r} in {source.name}")
 
@@ -2783,7 +2782,7 @@ def evaluate_files(qrels: Any, run: Any, measures: Iterable[str] = ("official",)
 def _evaluate_files(qrels: Source, run: Source, requests: Iterable[str], settings: Settings, notes: Notes, *,
                     only: Optional[str] = None, first_only: bool = False, norms: Optional[Zscores] = None,
                     progress: Optional[Progress] = None, keeps_judged: bool = False) -> Evaluated:
-    """Evaluate the run of one file on the judgments of another; `only` is the one topic wanted, if not all are."""
+    """Evaluate a run on judgments, both in files; `only` is the one topic wanted, if not all are."""
     columns = _columns(requests, settings, notes, first_only)
     form = JUDGMENT_FILES[settings.rel_format]
     judgments = form.read(qrels, settings.release, notes)
@@ -2805,9 +2804,11 @@ def _evaluate_files(qrels: Source, run: Source, requests: Iterable[str], setting
         in_run = _topics_of(run, settings.release)
         if topic is None:
             raise _nothing_in_common((qrels.name, judgments.topics), (run.name, in_run))
-        having = [name for name, topics in ((qrels.name, judgments.topics), (run.name, in_run)) if topic in topics]
+        found = run.name if topic in in_run else "neither"
+        if topic in judgments.topics:
+            found = qrels.name
         raise TrecEvalError(f"expected topic {_quoted(topic)} in both {qrels.name} and {run.name}, "
-                            f"found it in {having[0] if having else 'neither'}", status=7)
+                            f"found it in {found}", status=7)
     missing = sorted(judgments.topics.keys() - evaluated.rows.keys())
     if missing and not settings.complete and only is None:
         topics = _plural(len(judgments.topics), "topic")
@@ -2971,7 +2972,7 @@ def parse_run(f_run: Any) -> dict[str, dict[str, float]]:
 
 def _parsed(source: Source, layout: Layout, field: str, expected: str,
             convert: Callable[[bytes], Any]) -> dict[str, dict[str, Any]]:
-    """{topic: {docno: one field}} of a file, as pytrec_eval gives it; `convert` returns None for no number."""
+    """{topic: {docno: one field}}, as pytrec_eval gives it; `convert` returns None for what is no number."""
     parsed: dict[str, dict[str, Any]] = defaultdict(dict)  # in which, as there, any other topic is empty
     if not any(block.strip() for block in source.blocks()):
         return parsed
@@ -3240,7 +3241,7 @@ class PreferenceRanking:
         size = len(self.docnos)
         preferring = []  # [i][j]: the number of groups that prefer document i to j
         for i in range(size):
-            # The binary digits of row i, lowest first, say of each document whether the group prefers i to it.
+            # The binary digits of row i, lowest first, say to which documents the group prefers i.
             digits = [f"{group.rows[i]:0{size}b}"[::-1] for group in self.groups.values()]
             preferring.append([votes.count("1") for votes in zip(*digits)])
         for i, (wins, losses) in enumerate(zip(preferring, zip(*preferring))):
@@ -3322,8 +3323,9 @@ def _preference_ranking(groups: Preferences, scores: Mapping[Any, float],
         contradiction = _contradiction(preferences.rows, docnos)
         if contradiction:
             a, b = map(_quoted, contradiction)
-            expected = "expected preferences that do not contradict each other"
-            raise TrecEvalError(f"group {_quoted(group)}: {expected}, found {a} preferred to {b}, and {b} to {a}")
+            raise TrecEvalError(
+                f"group {_quoted(group)}: expected preferences that do not contradict each other, "
+                f"found {a} preferred to {b}, and {b} to {a}")
         by_name[_decode(group)] = preferences
     return PreferenceRanking([_decode(docno) for docno in docnos], num_ret, by_name)
 
@@ -3333,12 +3335,6 @@ def _graded_preference_ranking(groups: Mapping[Any, Mapping[Any, int]], scores: 
     """Take the grades of each judgment group for the levels of its one subgroup."""
     return _preference_ranking({group: {"": list(grades.items())} for group, grades in groups.items()},
                                scores, settings)
-
-
-def _preference_views(preferences: Any,
-                      ranking: PreferenceRanking) -> list[tuple[str, PreferenceRanking, Mapping[Any, float]]]:
-    """See RelFormat.views."""
-    return [("", ranking, {})]
 
 
 def _conflict(members: Iterable[tuple[Any, ...]], several: bool,
@@ -3417,18 +3413,14 @@ def group_average_precision(groups: GroupRankings) -> Value:
 
         map_avgjg = mean over the groups of AP by the judgments of the group
 
-    People who judge the same topic disagree, and none of them is wrong.  So
-    each of them, a judgment group, gives a set of judgments of its own, under
-    which the one ranking has one value.  The topic's value is the mean of
-    these, so that a topic counts once, however many have judged it.
+    The one ranking has a value by the judgments of each group.  The topic's value
+    is their mean, so that it counts once, however many people have judged it.
 
     >>> ann, bob = example_ranking("10"), example_ranking("01")  # two opinions on one ranking
     >>> group_average_precision({"ann": ann, "bob": bob})  # (1 + 1/2) / 2
     0.75
 
     With -J each group drops the documents that it did not judge itself.
-
-    Source: NIST's trec_eval.
     """
     return _mean_over_groups(groups, [average_precision(ranking) for ranking in groups.values()])
 
@@ -3442,8 +3434,6 @@ def group_precision(groups: GroupRankings, k: int) -> Value:
     >>> ann, bob = example_ranking("10"), example_ranking("01")
     >>> group_precision({"ann": ann, "bob": bob}, 1)  # (1 + 0) / 2
     0.5
-
-    Source: NIST's trec_eval.
     """
     return _mean_over_groups(groups, [precision(ranking, k) for ranking in groups.values()])
 
@@ -3460,8 +3450,6 @@ def group_multiple_r_precision(groups: GroupRankings, multiple: float) -> Value:
     >>> ann, bob = example_ranking("110"), example_ranking("010")
     >>> group_multiple_r_precision({"ann": ann, "bob": bob}, 1.0)  # P@2 by ann, P@1 by bob: (2/2 + 0/1) / 2
     0.5
-
-    Source: NIST's trec_eval.
     """
     return _mean_over_groups(groups, [multiple_r_precision(ranking, multiple) for ranking in groups.values()])
 
@@ -3532,9 +3520,6 @@ def simple_preference(topic: PreferenceRanking) -> Value:
 
     >>> simple_preference(example_preferences("ba", "a2 b1 c0", "b1 a0"))  # all four but a > b
     0.75
-
-    Source of this and all other prefs measures: experimental measures of C.
-    Buckley in NIST's trec_eval.
     """
     counts = topic.counts
     return add_up(("both retrieved", "implied"), (counts.ful_ret, counts.ful_imp)) / counts.possible
@@ -3769,11 +3754,6 @@ def _read_qrels_jg(source: Source, release: Release, notes: Notes) -> Judgments:
     return Judgments(topics, duplicated)
 
 
-def _duplicate_in_group(source: Source, release: Release, topic: bytes) -> TrecEvalError:
-    """See JudgmentFile.error."""
-    return _duplicate(source, _QRELS_JG, release, topic, (1, 2))
-
-
 def _read_prefs(source: Source, release: Release, notes: Notes) -> Judgments:
     """Read a file of preferences."""
     topics: dict[bytes, dict[bytes, dict[bytes, list[tuple[bytes, float]]]]] = {}
@@ -3868,14 +3848,15 @@ def _checked_preferences(topic: str, groups: Any) -> Any:
 
 
 REL_FORMATS["qrels_jg"] = RelFormat(_checked_groups, _group_rankings, _group_views)
-REL_FORMATS["prefs"] = RelFormat(_checked_preferences, _preference_ranking, _preference_views,
-                                 ties_ascending=True, drops_unjudged=False)
-REL_FORMATS["qrels_prefs"] = RelFormat(_checked_groups, _graded_preference_ranking, _preference_views,
-                                       ties_ascending=True, drops_unjudged=False)
+REL_FORMATS["prefs"] = RelFormat(
+    _checked_preferences, _preference_ranking, lambda preferences, ranking: [("", ranking, {})],
+    ties_ascending=True, drops_unjudged=False)
+REL_FORMATS["qrels_prefs"] = REL_FORMATS["prefs"]._replace(
+    check=_checked_groups, judge=_graded_preference_ranking)
 
-JUDGMENT_FILES["qrels_jg"] = JudgmentFile(_read_qrels_jg, _duplicate_in_group)
+JUDGMENT_FILES["qrels_jg"] = JUDGMENT_FILES["qrels_prefs"] = JudgmentFile(
+    _read_qrels_jg, lambda source, release, topic: _duplicate(source, _QRELS_JG, release, topic, (1, 2)))
 JUDGMENT_FILES["prefs"] = JudgmentFile(_read_prefs, _conflicting_levels)
-JUDGMENT_FILES["qrels_prefs"] = JudgmentFile(_read_qrels_jg, _duplicate_in_group)
 
 NICKNAMES.update({
     "qrels_jg": ("runid", "num_q", "map_avgjg", "P_avgjg", "Rprec_mult_avgjg"),
@@ -4008,7 +3989,8 @@ def explain(qrels: Mapping[str, Any], run: Mapping[str, Mapping[str, float]], me
     >>> explanation_lines(explanation)[-1]
     '  map = 0.5000 / 2 = 0.2500'
     """
-    evaluated = _evaluate_dicts(qrels, run, measures, _checked_settings(**settings), Notes(), keeps_judged=True)
+    checked = _checked_settings(**settings)
+    evaluated = _evaluate_dicts(qrels, run, measures, checked, Notes(), keeps_judged=True)
     return {topic: _explanations(evaluated, topic) for topic in evaluated.ordered()}
 
 
@@ -4037,15 +4019,10 @@ def _view(label: str, judged: Any, grades: Mapping[Any, float], scores: Mapping[
     for _, docno in places:
         name = "(none)" if docno == _UNPOOLED else _decode(docno)
         ranking.append((name, scores[docno], grades.get(docno), times[kept[docno]] > 1))
-    ranked = {docno for _, docno in places}
-    missed = [(_decode(docno), grade) for docno, grade in grades.items() if grade >= 0 and docno not in ranked]
+    unranked = grades.keys() - {docno for _, docno in places}
+    missed = [(_decode(docno), grades[docno]) for docno in unranked if grades[docno] >= 0]
     missed.sort(key=lambda document: (-document[1], document[0]))
     return View(label, judged, ranking, missed, len(scores) - num_ret)
-
-
-# What a table shows of a rank besides the document: the head of a column, and what is below it,
-# given the topic, the rank and the measure's arguments.
-Detail = tuple[str, Callable[[Any, int, tuple[Any, ...]], Any]]
 
 
 def _gains_of(arguments: tuple[Any, ...]) -> Gains:
@@ -4056,53 +4033,43 @@ def _gains_of(arguments: tuple[Any, ...]) -> Gains:
     return {}
 
 
-def _gain_at(topic: JudgedRanking, rank: int, arguments: tuple[Any, ...]) -> Any:
-    """The gain of the document at a rank."""
-    return dict(zip(*topic.gained(_gains_of(arguments)))).get(rank, 0.0)
-
-
-def _scaled_gain_at(topic: JudgedRanking, rank: int, arguments: tuple[Any, ...]) -> Any:
-    """The gain of the document at a rank, as rbp scales it."""
-    return _gains_from_0_to_1(topic, _gains_of(arguments))[topic.grades[rank]]
-
-
-def _ideal_gain_at(topic: JudgedRanking, rank: int, arguments: tuple[Any, ...]) -> Any:
-    """The gain at a rank of the ideal ranking; nothing beyond its end."""
-    ideal = topic.ideal_gains(_gains_of(arguments))
-    return ideal[rank - 1] if rank <= len(ideal) else ""
-
-
-def _relevant_above(topic: JudgedRanking, rank: int, arguments: tuple[Any, ...]) -> Any:
-    """The number of relevant documents above a rank."""
-    return bisect_left(topic.relevant_ranks, rank)
-
-
-def _pool_unjudged_above(topic: JudgedRanking, rank: int, arguments: tuple[Any, ...]) -> Any:
-    """The number of pooled but unjudged documents above a rank."""
-    return len([above for above, grade in topic.grades.items() if above < rank and grade < 0])
-
-
-_GAIN: Detail = ("gain", _gain_at)
-_IDEAL_GAIN: Detail = ("ideal gain", _ideal_gain_at)
-_DISCOUNT: Detail = ("log2(k+1)", lambda topic, rank, arguments: math.log2(rank + 1))
-_RELEVANT_ABOVE: Detail = ("relevant above", _relevant_above)
-_NONRELEVANT_ABOVE: Detail = (
-    "judged nonrelevant above", lambda topic, rank, arguments: topic.nonrelevant_above(rank))
-_OTHERS_ABOVE: Detail = (
-    "others above", lambda topic, rank, arguments: rank - 1 - bisect_left(topic.relevant_ranks, rank))
-_WEIGHT: Detail = ("p^(k-1)", lambda topic, rank, arguments: _powers(arguments[0], topic.num_ret)[rank - 1])
-
-_DETAILS: dict[str, Sequence[Detail]] = {  # by measure, what stands beside a rank that contributes
-    "map": (_RELEVANT_ABOVE,), "gm_map": (_RELEVANT_ABOVE,), "map_cut": (_RELEVANT_ABOVE,), "yaap": (_RELEVANT_ABOVE,),
-    "bpref": (_NONRELEVANT_ABOVE,), "gm_bpref": (_NONRELEVANT_ABOVE,),
-    "infAP": (_RELEVANT_ABOVE, _NONRELEVANT_ABOVE, ("pool-unjudged above", _pool_unjudged_above)),
-    "binG": (_OTHERS_ABOVE,), "G": (_GAIN, _IDEAL_GAIN),
-    "dcg": (_GAIN, _IDEAL_GAIN, _DISCOUNT), "ideal_dcg": (_IDEAL_GAIN, _DISCOUNT),
-    "ndcg": (_GAIN, _IDEAL_GAIN, _DISCOUNT), "ndcg_cut": (_GAIN, _IDEAL_GAIN, _DISCOUNT),
-    "rbp": (("gain from 0 to 1", _scaled_gain_at), _WEIGHT), "rbp_resid": (_WEIGHT,),
+_DETAILS: dict[str, tuple[str, ...]] = {  # by measure, what is shown beside a rank that contributes
+    **dict.fromkeys(("map", "gm_map", "map_cut", "yaap"), ("relevant above",)),
+    **dict.fromkeys(("bpref", "gm_bpref"), ("judged nonrelevant above",)),
+    "infAP": ("relevant above", "judged nonrelevant above", "pool-unjudged above"),
+    "binG": ("others above",),
+    "G": ("gain", "ideal gain"),
+    **dict.fromkeys(("dcg", "ndcg", "ndcg_cut"), ("gain", "ideal gain", "log2(k+1)")),
+    "ideal_dcg": ("ideal gain", "log2(k+1)"),
+    "rbp": ("gain from 0 to 1", "p^(k-1)"),
+    "rbp_resid": ("p^(k-1)",),
 }
 
-_NOT_OF_RELEVANT = ("num_ret", "num_nonrel_judged_ret", "ideal_dcg", "rbp_resid", "unj")  # what others contribute to
+
+def _detail(head: str, topic: JudgedRanking, rank: int, arguments: tuple[Any, ...]) -> Any:
+    """What stands below a head of _DETAILS, for a rank and the arguments of the measure."""
+    if head == "relevant above":
+        return bisect_left(topic.relevant_ranks, rank)
+    if head == "others above":
+        return rank - 1 - bisect_left(topic.relevant_ranks, rank)
+    if head == "judged nonrelevant above":
+        return topic.nonrelevant_above(rank)
+    if head == "pool-unjudged above":
+        return len([above for above, grade in topic.grades.items() if above < rank and grade < 0])
+    if head == "gain":
+        return dict(zip(*topic.gained(_gains_of(arguments)))).get(rank, 0.0)
+    if head == "gain from 0 to 1":
+        return _gains_from_0_to_1(topic, _gains_of(arguments))[topic.grades[rank]]
+    if head == "ideal gain":
+        ideal = topic.ideal_gains(_gains_of(arguments))
+        return ideal[rank - 1] if rank <= len(ideal) else ""
+    if head == "log2(k+1)":
+        return math.log2(rank + 1)
+    return _powers(arguments[0], topic.num_ret)[rank - 1]  # p^(k-1)
+
+
+# Measures to which documents contribute that are neither relevant nor have a gain.
+_NOT_OF_RELEVANT = ("num_ret", "num_nonrel_judged_ret", "ideal_dcg", "rbp_resid", "unj")
 
 
 def explanation_lines(explanation: Explanation, all_rows: bool = False, digits: int = 4) -> list[str]:
@@ -4112,7 +4079,8 @@ def explanation_lines(explanation: Explanation, all_rows: bool = False, digits: 
     summary, formula, parameters = _documentation(column.measure.function)
     lines = [summary, *(f"  {line}" for line in formula)]
     if column.arguments:
-        given = [f"{parameter} = {_argument(argument)}" for parameter, argument in zip(parameters, column.arguments)]
+        pairs = zip(parameters, column.arguments)
+        given = [f"{parameter} = {_argument(argument)}" for parameter, argument in pairs]
         lines.append(f"with {'; '.join(given)}")
     for view in explanation.views:
         lines += _quantities(view)
@@ -4158,58 +4126,62 @@ def _quantities(view: View) -> list[str]:
     label = f"{view.label}: " if view.label else ""
     if isinstance(topic, JudgedRanking):
         left_out = f" (without {view.left_out} that -M or -J leaves out)" if view.left_out else ""
-        return [f"{label}R = {topic.num_rel} relevant documents in the judgments (grade >= {topic.relevance_level}), "
-                f"and {topic.num_nonrel} judged nonrelevant",
+        nonrelevant, unjudged = len(topic.nonrelevant_ranks), topic.num_ret - len(topic.judged_ranks)
+        return [f"{label}R = {topic.num_rel} relevant documents in the judgments "
+                f"(grade >= {topic.relevance_level}), and {topic.num_nonrel} judged nonrelevant",
                 f"{label}N = {topic.num_ret} documents retrieved{left_out}: {topic.hits} relevant, "
-                f"{len(topic.nonrelevant_ranks)} judged nonrelevant, {topic.num_ret - len(topic.judged_ranks)} not judged"]
+                f"{nonrelevant} judged nonrelevant, {unjudged} not judged"]
     if isinstance(topic, PreferenceRanking):
         lines = [f"{topic.num_ret} of the {len(topic.docnos)} documents that preferences name are retrieved"]
         for name, group in topic.groups.items():
             counts = group.counts
-            lines.append(f"group {name}: {counts.ful_ret} of {counts.poss_ret} preferences between retrieved documents "
-                         f"are fulfilled, and {counts.ful_imp} of {counts.poss_imp} implied ones; {counts.absent} are "
-                         f"absent; {_size(group.relevant)} documents are relevant (level > 0), "
-                         f"{_size(group.nonrelevant)} nonrelevant")
+            lines.append(f"group {name}: {counts.ful_ret} of {counts.poss_ret} preferences between retrieved "
+                         f"documents are fulfilled, and {counts.ful_imp} of {counts.poss_imp} implied ones; "
+                         f"{counts.absent} are absent; {_size(group.relevant)} documents are relevant "
+                         f"(level > 0), {_size(group.nonrelevant)} nonrelevant")
         return lines
     return []
 
 
 def _interpolation(topic: JudgedRanking, levels: Any, digits: int) -> list[str]:
-    """For each recall level the count it rounds to, and where the largest precision lies."""
+    """For each recall level, the count it rounds to, and where the largest precision is."""
     rows = []
     for level in levels if isinstance(levels, tuple) else (levels,):
         precision = interpolated_precision(topic, level)
         where = f"at rank {precision.ranks[-1]}" if precision.ranks else "too few are retrieved"
-        rows.append([f"{level:.2f}", _figure(level * topic.num_rel, digits), str(topic.count_at_recall(level)),
-                     f"{precision:.{digits}f}", where])
-    return _table(["recall", "times R", "relevant documents", "largest precision from there on", ""], rows, True)
+        times_r, rounded = _figure(level * topic.num_rel, digits), str(topic.count_at_recall(level))
+        rows.append([f"{level:.2f}", times_r, rounded, f"{precision:.{digits}f}", where])
+    heads = ["recall", "times R", "relevant documents", "largest precision from there on", ""]
+    return _table(heads, rows, True)
 
 
 def _contingency(topic: JudgedRanking) -> list[str]:
-    """The documents by relevance and retrieval."""
+    """The number of documents that are or are not relevant, and retrieved or not."""
     hits = topic.hits
-    others = topic.collection_size + hits - topic.num_ret - topic.num_rel
-    return _table(["", "relevant", "others"], [
-        ["retrieved", str(hits), str(topic.num_ret - hits)],
-        ["not retrieved", str(topic.num_rel - hits), str(others) if topic.collection_size else "? (-N)"]], True)
+    others = "? (-N)"
+    if topic.collection_size:
+        others = str(topic.collection_size + hits - topic.num_ret - topic.num_rel)
+    return _table(["", "relevant", "others"], [["retrieved", str(hits), str(topic.num_ret - hits)],
+                                               ["not retrieved", str(topic.num_rel - hits), others]], True)
 
 
-def _terms(column: Column, value: Union[float, str], views: Sequence[View], all_rows: bool, digits: int) -> list[str]:
+def _terms(column: Column, value: Union[float, str], views: Sequence[View], all_rows: bool,
+           digits: int) -> list[str]:
     """The table of what was added up, for values that are sums."""
     view = views[0]
     if isinstance(value, str):
-        rows = [[str(rank), *_document(view, rank), character] for rank, character in enumerate(value, start=1)]
+        rows = [[str(rank), *_document(view, rank), shown] for rank, shown in enumerate(value, start=1)]
         return _table(["rank", "docno", "score", "grade", "", "shown as"], rows, all_rows)
     if not isinstance(value, Value) or not value.ranks:
         return []
     heads = [""]
-    details: Sequence[Detail] = ()
+    details: Sequence[str] = ()
     shows_documents = False
     if _is_sum_over_ranks(value):
         details = _DETAILS.get(column.measure.name, ())
         shows_documents = column.measure.name != "ideal_dcg"  # whose ranks are those of the ideal ranking
         documents = ["docno", "score", "grade", ""] if shows_documents else []
-        heads = ["rank", *documents, *(head for head, _ in details)]
+        heads = ["rank", *documents, *details]
     divisor = _divisor_of_sum(value)
     heads += ["adds", "total", "of the value"] if divisor else ["adds", "total"]
     rows, so_far = [], 0.0
@@ -4218,7 +4190,7 @@ def _terms(column: Column, value: Union[float, str], views: Sequence[View], all_
         row = [str(rank)]
         if isinstance(rank, int):
             row += _document(view, rank) if shows_documents else []
-            row += [_figure(detail(view.judged, rank, column.arguments), digits) for _, detail in details]
+            row += [_figure(_detail(head, view.judged, rank, column.arguments), digits) for head in details]
         row += [f"{term:.{digits}f}", f"{so_far:.{digits}f}"]
         if divisor:
             row.append(f"{term / divisor:.{digits}f}")
@@ -4301,7 +4273,7 @@ def _working(column: Column, value: Union[float, str], digits: int) -> list[str]
 
 
 def _steps(value: Any, digits: int) -> list[str]:
-    """The expressions that a value was worked out by: those of its numbers with their results, and its own."""
+    """How a value was worked out: its numbers' expressions with their results, then its own expression."""
     if not isinstance(value, Value) or not value.working:
         return []
     expression, *numbers = value.working
@@ -4326,7 +4298,7 @@ def _figure(value: Any, digits: int) -> str:
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], all_rows: bool, head_rows: int = 20,
            tail_rows: int = 5) -> list[str]:
-    """Rows under their heads, words to the left and numbers to the right; long tables without their middle."""
+    """Rows under their heads: words to the left, numbers to the right.  Long tables lose their middle."""
     left_out = len(rows) - head_rows - tail_rows
     is_cut = left_out > 1 and not all_rows
     shown = [*rows[:head_rows], *rows[-tail_rows:]] if is_cut else list(rows)
@@ -4343,8 +4315,9 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], all_rows: bool, 
     return lines
 
 
-def _explanation(evaluated: Evaluated, run: Source, summary: bool, all_rows: bool, digits: int) -> list[bytes]:
-    """All explanations as lines: topic after topic, then how their values combine and what became of other topics."""
+def _explanation(evaluated: Evaluated, run: Source, summary: bool, all_rows: bool,
+                 digits: int) -> list[bytes]:
+    """All explanations as lines: topic after topic, then the summary and what became of other topics."""
     lines: list[str] = []
     for topic in evaluated.ordered():
         for explanation in _explanations(evaluated, topic):
@@ -4357,8 +4330,9 @@ def _explanation(evaluated: Evaluated, run: Source, summary: bool, all_rows: boo
             lines.append(f"  {column.name}: {first_sentence}")
             lines += [f"    {line}" for line in _working(column, value, digits)]
         in_run = _topics_of(run, evaluated.settings.release)
-        fate = "count as if nothing relevant had been retrieved (-c)" if evaluated.settings.complete \
-            else "are skipped (-c would count them)"
+        fate = "are skipped (-c would count them)"
+        if evaluated.settings.complete:
+            fate = "count as if nothing relevant had been retrieved (-c)"
         lines += _other_topics("in the qrels alone", evaluated.qrels_topics - in_run, fate)
         lines += _other_topics("in the run alone", in_run - evaluated.qrels_topics, "are ignored")
     return [_encode(line) + b"\n" for line in lines]
@@ -4366,12 +4340,10 @@ def _explanation(evaluated: Evaluated, run: Source, summary: bool, all_rows: boo
 
 def _other_topics(where: str, topics: Collection[bytes], fate: str) -> list[str]:
     """The line about topics that are in one of the files alone, if there are any."""
-    if not topics:
-        return []
     names = [_decode(topic) for topic in sorted(topics)]
     if len(names) > 20:
         names = [*names[:20], "..."]
-    return [f"  topics {where} {fate}: {', '.join(names)}"]
+    return [f"  topics {where} {fate}: {', '.join(names)}"] if names else []
 
 
 # ---- Auditing ----
@@ -5071,40 +5043,51 @@ _OPTIONS = (
     Option("h", "help", "", "print this help, with the documentation of every measure named by -m"),
     Option("v", "version", "", "print the version"),
     Option("q", "query_eval_wanted", "", "print the values of each topic, too"),
-    Option("m", "measure", "MEASURE", "a measure (P, P.5,10 with parameters, P@5,10 for cutoffs) or a nickname"
-           " (official, set, all_trec); may be repeated; default: official"),
-    Option("c", "complete_rel_info_wanted", "", "average over all topics of the qrels, not only those in the run"),
+    Option("m", "measure", "MEASURE", "a measure (P, P.5,10 with parameters, P@5,10 for cutoffs) or a"
+           " nickname (official, set, all_trec); may be repeated; default: official"),
+    Option("c", "complete_rel_info_wanted", "",
+           "average over all topics of the qrels, not only those in the run"),
     Option("l", "level_for_rel", "N", "the least grade that counts as relevant (default 1)"),
     Option("n", "nosummary", "", "do not print the summary"),
     Option("D", "Debug_level", "N.TOPIC", "evaluate and print this topic alone"),
     Option("J", "Judged_docs_only", "", "remove unjudged documents from the ranking"),
     Option("N", "Number_docs_in_coll", "N", "the number of documents in the collection, for utility"),
     Option("M", "Max_retrieved_per_topic", "N", "keep only the first N documents of a topic"),
-    Option("R", "Rel_info_format", "FORMAT", "format of the judgments: qrels (default), qrels_jg (judgments by several"
-           " people), prefs (preferences) or qrels_prefs (a qrels file read as preferences)"),
+    Option("R", "Rel_info_format", "FORMAT", "format of the judgments: qrels (default), qrels_jg (judgments"
+           " by several people), prefs (preferences) or qrels_prefs (a qrels file read as preferences)"),
     Option("T", "Results_format", "FORMAT", "format of the run: trec_results"),
-    Option("Z", "Zscore", "FILE", "print Z-scores, by the norms in FILE: lines of `topic measure mean deviation`"),
+    Option("Z", "Zscore", "FILE",
+           "print Z-scores, by the norms in FILE: lines of `topic measure mean deviation`"),
     Option("o", "Output_old_results_format", "", "accepted and ignored"),
     Option("", "release", "RELEASE", "the trec_eval release to agree with: 10.0 (default) or 9.0.8"),
     Option("", "json", "", "print one JSON object, with all digits of each value"),
     Option("", "digits", "N", "print N decimals instead of 4"),
-    Option("", "explain", "MEASURE", "show for each topic how the value of a measure comes about; may be repeated"),
+    Option("", "explain", "MEASURE",
+           "show for each topic how the value of a measure comes about; may be repeated"),
     Option("", "explain-all", "", "show all rows of long tables"),
-    Option("", "audit", "REPORT", "compare what another tool printed, and find out which conventions explain it"),
+    Option("", "audit", "REPORT",
+           "compare what another tool printed, and find out which conventions explain it"),
     Option("", "signature", "", "print the settings that numbers depend on, in one line"),
     Option("", "strict", "", "treat warnings as errors"),
     Option("", "quiet", "", "do not show progress"),
 )
 
 
+_USAGE = """\
+usage: trec_eval_ref [options] QRELS RUN
+
+Score a run as trec_eval does.  QRELS has lines of `topic iter docno grade`, RUN lines of
+`topic Q0 docno rank score tag`.  Either may be - (standard input) or compressed.
+
+With -R qrels_jg and -R qrels_prefs, QRELS has lines of `topic group docno grade`, with -R prefs of
+`topic group subgroup docno level`: judgments or preferences of several people, the groups.
+"""
+
+
 def _help(requests: Iterable[str], settings: Settings) -> str:
     """The help page, and the documentation of each measure asked for."""
     import inspect
-    lines = ["usage: trec_eval_ref [options] QRELS RUN", "",
-             "Score a run as trec_eval does.  QRELS has lines of `topic iter docno grade`, RUN lines of",
-             "`topic Q0 docno rank score tag`.  Either may be - (standard input) or compressed.", "",
-             "With -R qrels_jg and -R qrels_prefs, QRELS has lines of `topic group docno grade`, with -R prefs of",
-             "`topic group subgroup docno level`: judgments or preferences of several people, the groups.", ""]
+    lines = [_USAGE]
     for option in _OPTIONS:
         short = f"-{option.short}, " if option.short else ""
         lines.append(f"  {short}--{option.long} {option.value}")
@@ -5115,7 +5098,8 @@ def _help(requests: Iterable[str], settings: Settings) -> str:
         for member in NICKNAMES.get(name, (name,)):
             measure = MEASURES[member]
             documentation = inspect.getdoc(measure.function) or ""
-            lines += ["", f"{member} ({measure.function.__name__})", f"    parameters: {_SYNTAX[measure.parameters.kind]}"]
+            lines += ["", f"{member} ({measure.function.__name__})"]
+            lines.append(f"    parameters: {_SYNTAX[measure.parameters.kind]}")
             lines += [f"    {line}" if line else "" for line in documentation.split("\n")]
     return "\n".join(lines) + "\n"
 
@@ -5133,7 +5117,8 @@ def _integer_option(option: str, text: str, least: int = -2 ** 63, most: int = 2
 def _parse(argv: Sequence[str]) -> tuple[dict[str, list[str]], list[str]]:
     """The values of each option by its long name, and the files, from arguments in GNU style."""
     import getopt
-    short = "".join(f"{option.short}:" if option.value else option.short for option in _OPTIONS if option.short)
+    with_short = [option for option in _OPTIONS if option.short]
+    short = "".join([f"{option.short}:" if option.value else option.short for option in with_short])
     long = [f"{option.long}=" if option.value else option.long for option in _OPTIONS]
     try:
         pairs, files = getopt.gnu_getopt(list(argv), short, long)
@@ -5148,25 +5133,21 @@ def _parse(argv: Sequence[str]) -> tuple[dict[str, list[str]], list[str]]:
 
 def _settings(options: Mapping[str, str]) -> Settings:
     """The settings that the last value of each option gives."""
-    rel_format = options.get("Rel_info_format", "qrels")
-    if rel_format not in REL_FORMATS:
-        raise TrecEvalError(f"option -R: expected a format, one of {', '.join(REL_FORMATS)}, "
-                            f"found {_quoted(rel_format)}")
     results_format = options.get("Results_format", "trec_results")
     if results_format != "trec_results":
         raise TrecEvalError(f"option -T: expected trec_results, found {_quoted(results_format)}")
     depth = options.get("Max_retrieved_per_topic")
-    return Settings(_release(options.get("release", "10.0")),
-                    relevance_level=_integer_option("-l", options.get("level_for_rel", "1")),
-                    complete="complete_rel_info_wanted" in options,
-                    judged_only="Judged_docs_only" in options,
-                    depth=None if depth is None else _integer_option("-M", depth, 0),
-                    collection_size=_integer_option("-N", options.get("Number_docs_in_coll", "0")),
-                    rel_format=rel_format)
+    return _checked_settings(options.get("release", "10.0"),
+                             relevance_level=_integer_option("-l", options.get("level_for_rel", "1")),
+                             complete="complete_rel_info_wanted" in options,
+                             judged_only="Judged_docs_only" in options,
+                             depth=None if depth is None else _integer_option("-M", depth, 0),
+                             collection_size=_integer_option("-N", options.get("Number_docs_in_coll", "0")),
+                             rel_format=options.get("Rel_info_format", "qrels"))
 
 
 def _command(argv: Sequence[str]) -> tuple[int, Iterable[bytes]]:
-    """Do what the arguments say; exit status and lines for standard output, once nothing can fail any more."""
+    """Do what the arguments say.  Returns the exit status and the lines for standard output."""
     given, files = _parse(argv)
     options = {name: values[-1] for name, values in given.items()}
     requests = given.get("explain", given.get("measure", ["official"]))
@@ -5178,8 +5159,8 @@ def _command(argv: Sequence[str]) -> tuple[int, Iterable[bytes]]:
     if "signature" in options:
         return 0, [_encode(signature(settings)) + b"\n"]
     if len(files) != 2:
-        raise TrecEvalError(f"expected two files, QRELS and RUN, found {len(files)}; --help explains the usage",
-                            status=1)
+        raise TrecEvalError(f"expected two files, QRELS and RUN, found {len(files)}; "
+                            "--help explains the usage", status=1)
     if [*files, options.get("Zscore"), options.get("audit")].count("-") > 1:
         raise TrecEvalError("expected standard input (-) for one file, found it for several", status=1)
     for option in ("explain", "audit"):
@@ -5197,13 +5178,16 @@ def _command(argv: Sequence[str]) -> tuple[int, Iterable[bytes]]:
         status, lines = _audit_files(qrels, run, Source.of(options["audit"]), settings, digits, notes)
         _report_notes(notes, "strict" in options)
         return status, lines
-    norms = _read_zscores(Source.of(options["Zscore"]), settings.release, notes) if "Zscore" in options else None
+    norms = None
+    if "Zscore" in options:
+        norms = _read_zscores(Source.of(options["Zscore"]), settings.release, notes)
     with _progress("quiet" in options) as progress:
         evaluated = _evaluate_files(qrels, run, requests, settings, notes, only=only if dot else None,
                                     first_only=not is_explained, norms=norms, progress=progress,
                                     keeps_judged=is_explained)
-    has_size = "Number_docs_in_coll" in options
-    if not has_size and any(_needs_collection_size(column) for column in evaluated.columns):
+    utilities = [column for column in evaluated.columns if column.measure.name == "utility"]
+    needs_size = any(column.arguments[3] for column in utilities)
+    if needs_size and "Number_docs_in_coll" not in options:
         notes.add("utility", "measure utility", "the last coefficient needs the size of the collection (-N)")
     _report_notes(notes, "strict" in options)
     per_topic, summary = "query_eval_wanted" in options, "nosummary" not in options
@@ -5212,11 +5196,6 @@ def _command(argv: Sequence[str]) -> tuple[int, Iterable[bytes]]:
     if "json" in options:
         return 0, [_encode(_report_json(evaluated, per_topic, summary, requests)) + b"\n"]
     return 0, _report_lines(evaluated, per_topic, summary, digits)
-
-
-def _needs_collection_size(column: Column) -> bool:
-    """Whether -N changes its values."""
-    return column.measure.name == "utility" and column.arguments[3] != 0
 
 
 def _report_notes(notes: Notes, is_strict: bool) -> None:
@@ -5254,15 +5233,15 @@ def _complain(message: str) -> None:
 
 
 def _give_up(stream: IO[str]) -> None:
-    """Let a stream that cannot be written lead nowhere: Python flushes it once more at the end, which must not fail."""
-    with contextlib.suppress(OSError, ValueError, AttributeError):  # what stands in for it may have no descriptor
+    """Let a stream that cannot be written lead nowhere, because Python flushes it again at the end."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):  # a stand-in may have no descriptor
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, stream.fileno())
         os.close(nowhere)
 
 
 def _write(lines: Iterable[bytes]) -> None:
-    """Write bytes to standard output, whatever it is; a reader that has gone away is no error."""
+    """Write bytes to standard output, or text to a stand-in for it.  A reader that has gone is no error."""
     if sys.stdout is None or getattr(sys.stdout, "closed", False):
         raise TrecEvalError("standard output: cannot be written: it is closed")
     try:
