@@ -802,8 +802,6 @@ def utility(topic: JudgedRanking, a: float, b: float, c: float, d: float) -> Val
     0.0
     >>> utility(example_ranking("10-1", unretrieved="1"), 2, -0.5, -1, 0)
     2.0
-
-    It stems from the TREC filtering track.
     """
     hits = topic.hits
     terms = (a * hits, b * (topic.num_ret - hits), c * (topic.num_rel - hits),
@@ -1461,10 +1459,10 @@ def _read_variants(parameters: Parameters, text: str, ignored: list[str]) -> Var
         if len(words) != len(parameters.defaults):
             raise ValueError
         return [("_" + text, tuple(map(_number, words)))]
+    named = {} if kind == "gains" else {"p": parameters.defaults[0]}
+    gains = _read_gains(words, named, ignored)
     if kind == "gains":
-        _, gains = _read_gains(words, {}, ignored)
         return [("_" + text, (gains,))]
-    named, gains = _read_gains(words, {"p": parameters.defaults[0]}, ignored)
     if not 0 <= named["p"] <= 1:
         raise ValueError
     if kind == "persistence":
@@ -1506,10 +1504,8 @@ def _sorted_distinct(values: Iterable[Any]) -> list[Any]:
     return in_order
 
 
-def _read_gains(words: Iterable[str], named: Mapping[str, float],
-                ignored: list[str]) -> tuple[dict[str, float], dict[int, float]]:
-    """Read words `x=y` into the named parameters and the gains by grade; any other x is ignored."""
-    values = dict(named)
+def _read_gains(words: Iterable[str], named: dict[str, float], ignored: list[str]) -> dict[int, float]:
+    """The gains {x: y} that words `x=y` give.  An x in `named` gets its value there; any other is ignored."""
     by_grade: dict[int, float] = {}
     seen = set()
     for word in words:
@@ -1518,13 +1514,13 @@ def _read_gains(words: Iterable[str], named: Mapping[str, float],
             raise ValueError
         seen.add(x)
         number = _number(y)
-        if x in values:
-            values[x] = number
+        if x in named:
+            named[x] = number
         elif _INTEGER.fullmatch(_encode(x)):
             by_grade[_integer(_encode(x))[0]] = number
         else:
             ignored.append(word)
-    return values, by_grade
+    return by_grade
 
 
 _IR_MEASURES = {  # names of ir_measures, up to the parameter if they have one, and what they are here
@@ -2291,6 +2287,7 @@ class Source:
             raise _cannot_read(name, error) from None
 
         def reopen() -> ContextManager[BinaryIO]:
+            """The copy, from its start."""
             copy.seek(0)
             return contextlib.nullcontext(copy)
         made = cls(name, reopen, copy.tell())
@@ -2419,11 +2416,10 @@ def _text_blocks(source: Source, notes: Notes) -> Iterator[bytes]:
 def _split(block: bytes, width: int) -> Optional[Columns]:
     """The columns of a block if each of its lines has so many fields, else None.
 
-    Splitting a whole block at once costs no more than splitting its lines, and
-    slicing what it gives makes the columns.  A NUL byte put at each line end
-    proves that each line has its fields: they are whole if every so-many-th
-    field is that byte.  No field can hold one, because a file that does is
-    refused.
+    Splitting a block at once is faster than splitting its lines, and slices of
+    the fields are its columns.  A NUL byte at each line end makes one more field
+    a line.  If these stand at equal distances, each line has its fields.  No
+    other field is a NUL byte, because files that have one are refused.
 
     >>> _split(b"1 0 a 1\\n1 0 b 0\\n", 4)
     [[b'1', b'1'], [b'0', b'0'], [b'a', b'b'], [b'1', b'0']]
@@ -2446,7 +2442,8 @@ def _split_lines(block: bytes, number: int, file: str, layout: Layout, release: 
         is_comment = release.has_comments and layout.comment.match(line)
         if not fields or is_comment:
             continue
-        if len(fields) < width or (len(fields) > width and not layout.has_more):
+        has_too_many = len(fields) > width and not layout.has_more
+        if len(fields) < width or has_too_many:
             are_swapped = number == 1 and len(fields) == layout.other_fields
             hint = "; are the files the wrong way round?" if are_swapped else ""
             raise TrecEvalError(f"{file}:{number}: expected {width} fields ({' '.join(layout.fields)}), "
@@ -2518,6 +2515,7 @@ class RunReader:
         self._lines_read = 0
 
     def __iter__(self) -> Iterator[tuple[bytes, dict[bytes, float], int]]:
+        """See RunReader."""
         finished: set[bytes] = set()
         current = None
         ranking: dict[bytes, float] = {}
@@ -2593,7 +2591,7 @@ class RunReader:
 
 
 class Progress:
-    """How far the reading of a run has come, for a terminal, once it takes longer than two seconds."""
+    """Shows on a terminal how far a run has been read, once that takes longer than two seconds."""
 
     def __init__(self, terminal: IO[str]):
         self._terminal = terminal
@@ -2935,8 +2933,9 @@ def _merged(measures: Iterable[str], release: Release) -> Iterator[str]:
 
 def _name_of(column: Column) -> str:
     """The printed name of a column, but as in pytrec_eval set_F and not set_F_0.5."""
-    has_several_values = column.measure.parameters.kind in ("cutoffs", "levels")
-    return column.name if has_several_values or "=" in column.name else column.measure.name
+    if column.measure.parameters.kind in ("cutoffs", "levels") or "=" in column.name:
+        return column.name
+    return column.measure.name
 
 
 def parse_qrel(f_qrel: Any) -> dict[str, dict[str, int]]:
@@ -2951,6 +2950,7 @@ def parse_qrel(f_qrel: Any) -> dict[str, dict[str, int]]:
     {'301': {'FT911-1': 1, 'FT911-2': 0}}
     """
     def grade(text: bytes) -> Optional[int]:
+        """An integer of any size."""
         return int(text) if _INTEGER.fullmatch(text) else None
     return _parsed(Source.of(f_qrel, "qrels"), _QRELS, "grade", "an integer", grade)
 
@@ -2965,6 +2965,7 @@ def parse_run(f_run: Any) -> dict[str, dict[str, float]]:
     {'301': {'FT911-1': 2.5, 'FT911-2': 0.001}}
     """
     def score(text: bytes) -> Optional[float]:
+        """A plain number."""
         number, is_plain = _decimal(text)
         return number if is_plain else None
     return _parsed(Source.of(f_run, "run"), _RUN._replace(has_more=False), "score", "a number", score)
@@ -2993,8 +2994,8 @@ def _parsed(source: Source, layout: Layout, field: str, expected: str,
 def compute_aggregated_measure(measure: str, values: Iterable[float]) -> float:
     """The value of a measure over all topics, from its values for each of them.
 
-    Counts (num_...) are added up, of logarithms (gm_...) it is the exponential
-    of the mean, of everything else the mean; of no values, NaN.
+    It is the sum of counts (num_...), the exponential of the mean of logarithms
+    (gm_...), and the mean of all else.  NaN if there are no values.
 
     >>> compute_aggregated_measure("map", [0.25, 0.75])
     0.5
@@ -3020,7 +3021,7 @@ def compute_aggregated_measure(measure: str, values: Iterable[float]) -> float:
 
 
 def _add_as_numpy(numbers: Sequence[float]) -> float:
-    """The sum in numpy's order: halves of a long list by themselves, in a short one every eighth number."""
+    """The sum in numpy's order, which halves long lists, and adds every eighth number of shorter ones."""
     length = len(numbers)
     if length > 128:
         half = length // 16 * 8
@@ -3133,8 +3134,8 @@ class PreferenceGroup:
     Different groups, however, may contradict each other.
 
     A ranking fulfils the preference of a to b if it retrieves a, and b later or
-    not at all.  In the latter case the preference is called implied: nobody
-    ranked b, but who finds a and not b is taken to prefer a.
+    not at all.  A preference is implied if one of the two is retrieved, because
+    a ranking that has only a is taken to prefer a.
 
     num_ret      the number of retrieved documents
     rows         rows[a] is the set of documents to which the group prefers the
@@ -3463,9 +3464,9 @@ def possible_preferences(topic: PreferenceRanking) -> Value:
 
         prefs_num_prefs_poss = sum over the groups of poss_ret + poss_imp + absent
 
-    That is, of the preferences with both documents retrieved, with one, and
-    with none.  A group prefers a document to every one of a lower level in the
-    same subgroup, and further by transitivity:
+    These have both documents retrieved, one, and none.  A group prefers a
+    document to every one of a lower level in the same subgroup, and further by
+    transitivity:
 
     >>> possible_preferences(example_preferences("ab", "a2 b1 c0"))  # a > b, a > c, b > c
     3.0
@@ -3487,9 +3488,7 @@ def fulfilled_preferences(topic: PreferenceRanking) -> Value:
         prefs_num_prefs_ful = sum over the groups of ful_ret + ful_imp
 
     A preference is fulfilled if the preferred document is retrieved, and the
-    other one later (ful_ret) or not at all (ful_imp).  The latter is an implied
-    preference: nothing was ranked, but to find the one document and not the
-    other is taken to prefer it.
+    other one later (ful_ret) or not at all (ful_imp, an implied preference).
 
     >>> fulfilled_preferences(example_preferences("ba", "a2 b1 c0"))  # a > c and b > c are implied; not a > b
     2.0
@@ -3515,8 +3514,7 @@ def simple_preference(topic: PreferenceRanking) -> Value:
 
         prefs_simp = (ful_ret + ful_imp) / (poss_ret + poss_imp + absent), each summed over the groups
 
-    So each preference weighs the same, and a group with many preferences
-    outweighs one with few.  0 if there are no preferences.
+    So a group with many preferences outweighs one with few.  0 if there are none.
 
     >>> simple_preference(example_preferences("ba", "a2 b1 c0", "b1 a0"))  # all four but a > b
     0.75
@@ -3697,9 +3695,6 @@ def simple_preference_implied(topic: PreferenceRanking) -> Value:
     """As prefs_simp, of the preferences with at least one document retrieved.
 
         prefs_simp_imp = (ful_ret + ful_imp) / (poss_ret + poss_imp), each summed over the groups
-
-    If exactly one is retrieved, the ranking implies that it is preferred.  Of
-    two documents that are not retrieved the ranking says nothing.
 
     >>> simple_preference_implied(example_preferences("a", "b3 a2 c1 d0"))  # a > c, a > d; not b > a
     0.6666666666666666
@@ -4121,7 +4116,7 @@ def _argument(argument: Any) -> str:
 
 
 def _quantities(view: View) -> list[str]:
-    """What a measure could look at, in numbers."""
+    """The numbers that most measures depend on, such as R and N."""
     topic = view.judged
     label = f"{view.label}: " if view.label else ""
     if isinstance(topic, JudgedRanking):
@@ -4230,7 +4225,7 @@ def _document(view: View, rank: int) -> list[str]:
 
 
 def _related(column: Column, value: Union[float, str], view: View) -> Iterator[tuple[Column, Any]]:
-    """Other measures that help to understand a value, with theirs."""
+    """Other columns that help to understand a value, with their values."""
     name = column.measure.name
     gains = (_gains_of(column.arguments),)
     if name in ("ndcg", "ndcg_cut") and isinstance(value, Value):
@@ -4245,7 +4240,7 @@ def _related(column: Column, value: Union[float, str], view: View) -> Iterator[t
 
 
 def _not_retrieved(column: Column, view: View, adds_nothing: bool, all_rows: bool) -> list[str]:
-    """The documents missed that are relevant or, to a measure of gains, have one."""
+    """The line about the documents missed that are relevant or, to a measure of gains, have one."""
     takes_gains = any(isinstance(argument, Mapping) for argument in column.arguments)
     if takes_gains or column.measure.name == "ndcg_cut":
         gains = _gains_of(column.arguments)
@@ -4264,7 +4259,7 @@ def _not_retrieved(column: Column, view: View, adds_nothing: bool, all_rows: boo
 
 
 def _working(column: Column, value: Union[float, str], digits: int) -> list[str]:
-    """How the terms became the value, the value last; what needed an expression of its own comes before."""
+    """How the terms became the value, one line for each expression; the last line ends with the value."""
     if isinstance(value, str):
         return [f"{column.name} = '{value}'"]
     shown = str(int(value)) if column.measure.is_count else f"{value:.{digits}f}"
