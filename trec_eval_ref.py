@@ -1318,10 +1318,8 @@ class Notes:
     def __init__(self) -> None:
         self._found: dict[tuple[str, str], list[Any]] = {}
 
-    def add(self, kind: str, place: str, text: str, read_as: str = "") -> None:
-        """Note a warning; `read_as` is what trec_eval makes of a text that is no number."""
-        if read_as:
-            text += ", read as " + read_as
+    def add(self, kind: str, place: str, text: str) -> None:
+        """Note a warning of some kind."""
         note = self._found.setdefault((place.rpartition(":")[0], kind), [place, text, 0])
         note[2] += 1
 
@@ -2104,11 +2102,11 @@ class Evaluated:
                           dict(self.summary_values()))
 
 
-_NO_ZSCORE = -1000000.0  # for a value that no norm can convert
+_NO_ZSCORE = -1000000.0
 
 
 def _zscore(value: float, norm: Optional[tuple[float, float]]) -> float:
-    """By how many deviations the value is above the mean."""
+    """By how many deviations the value is above the mean, or _NO_ZSCORE if that cannot be said."""
     if norm is None:
         return _NO_ZSCORE
     mean, deviation = norm
@@ -2457,10 +2455,11 @@ def _grades(texts: Sequence[bytes], numbers: Sequence[int], file: str, notes: No
     """Convert a column of grades, as C reads integers."""
     read = {text: _integer(text) for text in set(texts)}
     suspicious = {text for text, (_, is_plain) in read.items() if not is_plain}
-    for number, text in zip(numbers, texts) if suspicious else ():
-        if text in suspicious:
-            message = f"expected an integer as grade, found {_quoted(text)}"
-            notes.add("grade", f"{file}:{number}", message, str(read[text][0]))
+    if suspicious:
+        for number, text in zip(numbers, texts):
+            if text in suspicious:
+                message = f"expected an integer as grade, found {_quoted(text)}, read as {read[text][0]}"
+                notes.add("grade", f"{file}:{number}", message)
     return [read[text][0] for text in texts]
 
 
@@ -2473,11 +2472,11 @@ def _scores(texts: Sequence[bytes], numbers: Sequence[int], file: str, notes: No
     scores = []
     for number, text in zip(numbers, texts):
         score, is_plain = _decimal(text)
-        place, message = f"{file}:{number}", f"expected a number as {field}, found {_quoted(text)}"
-        if math.isnan(score):
-            raise TrecEvalError(f"{place}: {message}, by which nothing can be ranked")
         if not is_plain:
-            notes.add(field, place, message, f"{score:g}")
+            place, message = f"{file}:{number}", f"expected a number as {field}, found {_quoted(text)}"
+            if math.isnan(score):
+                raise TrecEvalError(f"{place}: {message}, by which nothing can be ranked")
+            notes.add(field, place, f"{message}, read as {score:g}")
         scores.append(score)
     return scores
 
@@ -3044,6 +3043,7 @@ __all__ += ["PreferenceCounts", "PreferenceGroup", "PreferenceRanking", "example
 
 GroupRankings = Mapping[str, JudgedRanking]  # one ranking as each judgment group sees it, by the group's name
 Preferences = Mapping[Any, Mapping[Any, Sequence[tuple[Any, float]]]]  # {group: {subgroup: [(docno, level)]}}
+
 
 def _group_rankings(groups: Mapping[Any, Mapping[Any, int]], scores: Mapping[Any, float],
                     settings: Settings) -> GroupRankings:
