@@ -142,9 +142,6 @@ def ranked(ranks, depth, unretrieved=0):
     return judgments, {"d%d" % rank: float(-rank) for rank in range(1, depth + 1)}
 
 
-# ---- Golden files: what trec_eval printed ----
-
-
 class Golden(NamedTuple):
     name: str
     release: str
@@ -161,16 +158,39 @@ def golden_files():
                      expected)
 
 
-def random_cases():
-    with open(str(FIXTURES / "random_cases.jsonl"), encoding="utf-8") as lines:
-        return [json.loads(line) for line in lines]
-
-
 GOLDENS = list(golden_files())
+OFFICIAL = next(golden for golden in GOLDENS if golden.name == "worked/official")
+ALL_TREC = next(golden for golden in GOLDENS if golden.name == "adhoc/all_trec-q")
 
 
 def release_option(release):
     return [] if release == "10.0" else ["--release", release]
+
+
+QRELS = b"1 0 a 1\n1 0 b 0\n2 0 a 1\n"
+RUN = b"1 Q0 a 1 2.0 tag\n1 Q0 b 2 1.0 tag\n2 Q0 a 1 1.0 tag\n"
+FILES = ["qrels.txt", "run.txt"]
+
+
+def assert_error(result, status, message):
+    assert (result.status, result.out) == (status, b""), result.err
+    assert re.fullmatch(r"trec_eval_ref: [^\n]+\n", result.err), result.err
+    assert "Traceback" not in result.err
+    assert re.search(message, result.err), result.err
+
+
+def evaluated(measures, qrels=None, run=None, **keywords):
+    qrels = {"1": {"a": 1, "b": 0, "c": 2}, "2": {"a": 1}} if qrels is None else qrels
+    run = {"1": {"a": 1.0, "b": 2.0, "d": 0.5}, "2": {"a": 1.0}} if run is None else run
+    return trec_eval_ref.RelevanceEvaluator(qrels, measures, **keywords).evaluate(run)
+
+
+# ---- Golden files: what trec_eval printed ----
+
+
+def random_cases():
+    with open(str(FIXTURES / "random_cases.jsonl"), encoding="utf-8") as lines:
+        return [json.loads(line) for line in lines]
 
 
 @pytest.mark.parametrize("golden", GOLDENS, ids=lambda golden: golden.name)
@@ -202,199 +222,6 @@ def test_official_program_prints_the_golden_files(release):
     differing = [golden.name for golden in goldens
                  if run_process([program, *golden.arguments], golden.directory).out != golden.expected]
     assert goldens and not differing
-
-
-# ---- As a program of its own ----
-
-
-OFFICIAL = next(golden for golden in GOLDENS if golden.name == "worked/official")
-ALL_TREC = next(golden for golden in GOLDENS if golden.name == "adhoc/all_trec-q")
-
-
-@pytest.mark.parametrize("command", [[sys.executable, SCRIPT], [sys.executable, "-m", "trec_eval_ref"]],
-                         ids=["script", "module"])
-@pytest.mark.parametrize("golden", [OFFICIAL, ALL_TREC], ids=lambda golden: golden.name)
-def test_golden_file_in_a_process_of_its_own(command, golden):
-    assert run_process(command + golden.arguments, golden.directory) == Result(0, golden.expected, "")
-
-
-def test_exit_status_of_the_process():
-    result = run_process([sys.executable, SCRIPT, "-m", "mapp", "qrels.txt", "run.txt"], FIXTURES / "worked")
-    assert (result.status, result.out) == (1, b"") and "did you mean map?" in result.err
-
-
-def test_console_script():
-    config = configparser.ConfigParser()
-    config.read(str(ROOT / "setup.cfg"))
-    name, _, target = config["options.entry_points"]["console_scripts"].strip().partition(" = ")
-    module, _, function = target.partition(":")
-    installed = shutil.which(name, path=os.path.dirname(sys.executable))
-    command = [installed] if installed else [
-        sys.executable, "-c", "import sys, %s; sys.exit(%s.%s())" % (module, module, function)]
-    assert name == "trec_eval_ref"
-    assert run_process(command + ALL_TREC.arguments, ALL_TREC.directory) == Result(0, ALL_TREC.expected, "")
-
-
-@pytest.mark.parametrize("files", [["-", "run.txt"], ["qrels.txt", "-"]], ids=["qrels", "run"])
-@pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gzip"])
-def test_standard_input(files, pack):
-    content = pack((OFFICIAL.directory / ("qrels.txt" if files[0] == "-" else "run.txt")).read_bytes())
-    command = [sys.executable, SCRIPT, "-m", "official", *files]
-    assert run_process(command, OFFICIAL.directory, input=content) == Result(0, OFFICIAL.expected, "")
-    assert run_main(command[2:], OFFICIAL.directory, stdin=content) == Result(0, OFFICIAL.expected, "")
-
-
-@POSIX
-def test_closed_pipe_ends_quietly():
-    command = [sys.executable, SCRIPT, "-q", "-m", "all_trec", "--digits", "300", "qrels.txt", "run.txt"]
-    with subprocess.Popen(command, cwd=str(ALL_TREC.directory), env=ENVIRONMENT, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE) as process:
-        assert process.stdout.readline().startswith(b"num_ret")
-        process.stdout.close()
-        assert process.stderr.read() == b""
-        assert process.wait() == 0
-
-
-@POSIX
-@pytest.mark.parametrize("golden", [OFFICIAL, ALL_TREC], ids=lambda golden: golden.name)
-def test_pipe_that_nobody_reads(golden):
-    reader, writer = os.pipe()
-    os.close(reader)
-    with open(writer, "wb") as stdout:
-        result = run_process([sys.executable, SCRIPT, *golden.arguments], golden.directory, stdout=stdout)
-    assert result == Result(0, b"", "")
-
-
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
-@pytest.mark.parametrize("golden", [OFFICIAL, ALL_TREC], ids=lambda golden: golden.name)
-def test_full_disk(golden):
-    with open("/dev/full", "wb") as full:
-        result = run_process([sys.executable, SCRIPT, *golden.arguments], golden.directory, stdout=full)
-    assert result.status == 2
-    assert re.fullmatch(r"trec_eval_ref: standard output: cannot be written: .*\n", result.err)
-
-
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
-def test_standard_error_that_cannot_be_written():
-    command = ["sh", "-c", 'exec "$@" 2>/dev/full', "sh", sys.executable, SCRIPT]
-    arguments = ["-m", "map.3", "qrels.txt", "run.txt"]
-    heard = run_process([sys.executable, SCRIPT, *arguments], OFFICIAL.directory)
-    assert "warning" in heard.err and heard.out
-    assert run_process([*command, *arguments], OFFICIAL.directory) == heard._replace(err="")
-    assert run_process([*command, "qrels.txt", "missing"], OFFICIAL.directory) == Result(2, b"", "")
-
-
-class AsciiOnly:
-    """A stand-in for standard output without bytes, such as a console."""
-
-    def writelines(self, lines):
-        "".join(lines).encode("ascii")
-
-    def flush(self):
-        pass
-
-
-@pytest.mark.parametrize("stream, stand_in, arguments, status", [
-    ("stderr", io.StringIO(), ["-m", "map.3", "qrels.txt", "run.txt"], 0), ("stderr", io.StringIO(), ["-m", "mapp"], 1),
-    ("stdin", io.StringIO(), ["-m", "map", "qrels.txt", "-"], 2),
-    ("stdin", io.TextIOWrapper(io.BytesIO()), ["-m", "map", "qrels.txt", "-"], 2),
-])
-def test_streams_that_are_closed(monkeypatch, capsysbinary, stream, stand_in, arguments, status):
-    stand_in.close()
-    monkeypatch.chdir(OFFICIAL.directory)
-    monkeypatch.setattr(sys, stream, stand_in)
-    assert main(arguments) == status
-    assert (capsysbinary.readouterr().out != b"") == (status == 0)
-
-
-def test_standard_output_that_cannot_encode_the_result(monkeypatch, capsys, tmp_path):
-    write(tmp_path, "caf\u00e9 0 a 1\n", b"caf\xc3\xa9 Q0 a 1 1 tag\n")
-    monkeypatch.setattr(sys, "stdout", AsciiOnly())
-    assert main(["-q", "-m", "map", str(tmp_path / "qrels.txt"), str(tmp_path / "run.txt")]) == 2
-    assert capsys.readouterr().err.startswith("trec_eval_ref: standard output: cannot be written: 'ascii' codec")
-
-
-@POSIX
-def test_stand_in_for_standard_error_that_cannot_encode_a_message():
-    code = ("import io, os, sys, trec_eval_ref\n"
-            "sys.stderr = io.TextIOWrapper(open(2, 'wb', closefd=False), encoding='ascii')\n"
-            "status = trec_eval_ref.main(['caf\\u00e9', 'run.txt'])\n"
-            "os.write(2, b'standard error is still there')\n"
-            "sys.exit(status)\n")
-    result = run_process([sys.executable, "-c", code], ROOT)
-    assert result == Result(2, b"", "standard error is still there")
-
-
-@POSIX
-def test_closed_standard_output_is_an_error():
-    result = run_process(["sh", "-c", 'exec "$@" >&-', "sh", sys.executable, SCRIPT, *OFFICIAL.arguments],
-                         OFFICIAL.directory)
-    assert (result.status, result.out) == (2, b"")
-    assert re.fullmatch(r"trec_eval_ref: standard output: cannot be written.*\n", result.err)
-
-
-@POSIX
-def test_warnings_never_reach_standard_output():
-    command = [sys.executable, SCRIPT, "-m", "map.3", "qrels.txt", "run.txt"]
-    result = run_process(["sh", "-c", 'exec "$@" 2>&-', "sh", *command], OFFICIAL.directory)
-    assert (result.status, result.out) == (0, b"map                   \tall\t0.4736\n")
-
-
-@POSIX
-def test_process_substitution(tmp_path):
-    def feed(name):
-        (tmp_path / name).write_bytes((OFFICIAL.directory / name).read_bytes())
-    writers = []
-    for name in ("qrels.txt", "run.txt"):
-        os.mkfifo(str(tmp_path / name))
-        writers.append(threading.Thread(target=feed, args=(name,), daemon=True))
-        writers[-1].start()
-    assert run_main(OFFICIAL.arguments, tmp_path) == Result(0, OFFICIAL.expected, "")
-    for writer in writers:
-        writer.join(10)
-        assert not writer.is_alive()
-
-
-def test_import_prints_nothing_and_changes_nothing(tmp_path):
-    result = run_process([sys.executable, "-c", """if True:
-        import copy, os, signal, sys, threading, warnings
-        def state():
-            return copy.copy((dict(os.environ), list(sys.path), list(warnings.filters), signal.getsignal(signal.SIGINT),
-                              os.getcwd(), os.listdir("."), threading.active_count(), sys.stdout, sys.excepthook))
-        before = state()
-        import trec_eval_ref
-        assert state() == before
-    """], tmp_path)
-    assert result == Result(0, b"", "")
-
-
-# ---- Documentation ----
-
-
-def test_doctests_of_the_module():
-    results = doctest.testmod(trec_eval_ref)
-    assert results.failed == 0 and results.attempted > 50
-
-
-def test_examples_of_the_readme():
-    with working_in(ROOT):
-        results = doctest.testfile(str(ROOT / "README.md"), module_relative=False, encoding="utf-8")
-    assert results.failed == 0 and results.attempted > 0
-
-
-@pytest.mark.parametrize("name", [name for name in MEASURES if name not in ("runid", "num_q")])
-def test_each_measure_has_a_docstring_with_an_example(name):
-    function = MEASURES[name].function
-    assert re.search(r"^ *>>> .*\b%s\(" % function.__name__, inspect.getdoc(function), re.MULTILINE)
-
-
-def test_what_the_module_offers_is_documented():
-    assert len(set(trec_eval_ref.__all__)) == len(trec_eval_ref.__all__)
-    for name in trec_eval_ref.__all__:
-        assert not callable(getattr(trec_eval_ref, name)) or inspect.getdoc(getattr(trec_eval_ref, name)), name
-    assert re.fullmatch(r"[0-9]+(\.[0-9]+)+", trec_eval_ref.__version__)
-    source = Path(SCRIPT).read_text(encoding="utf-8")
-    assert "SPDX-License-Identifier: MIT" in source
 
 
 # ---- Worked examples with published numbers ----
@@ -686,51 +513,157 @@ def test_summaries_agree_with_their_definitions(release, complete):
             assert value == add(per_topic) / count
 
 
-# ---- Input files and ranking ----
+# ---- Requests: names, parameters, nicknames ----
 
 
-def test_fields_are_separated_by_ascii_white_space_alone(tmp_path):
-    write(tmp_path, "\xa01\t0 \x0b\x0ca\u2003 1\r\n\n \t\r\n\xa01 0 b 0",
-          "\xa01 Q0 a\u2003 1 1 t\r\n\r\n \xa01 Q0 b 2 2 t\x0c")
-    assert printed(score(tmp_path, "-q", "-m", "recip_rank")) == {
-        "\xa01": {"recip_rank": "0.5000"}, "all": {"recip_rank": "0.5000"}}
+@pytest.mark.parametrize("name", ["P", "recall", "success", "ndcg_cut", "map_cut", "relative_P", "unj"])
+def test_cutoffs_after_an_at_sign(name):
+    directory = FIXTURES / "graded"
+    for cutoffs in ("10", "7,3"):
+        assert score(directory, "-qm", "%s@%s" % (name, cutoffs)) == score(directory, "-qm", "%s.%s" % (name, cutoffs))
+    assert list(printed(score(directory, "-m", name + "@7,3"))["all"]) == [name + "_3", name + "_7"]
 
 
-def test_names_need_not_be_valid_utf8(tmp_path):
-    write(tmp_path, b"t\xff 0 a\xfe 1\n", b"t\xff Q0 a\xfe 1 1 tag\xc3\n")
-    assert score(tmp_path, "-q", "-m", "runid", "-m", "map") == (
-        b"map                   \tt\xff\t1.0000\nrunid                 \tall\ttag\xc3\n"
-        b"map                   \tall\t1.0000\n")
-    report = json.loads(score(tmp_path, "-q", "--json", "-m", "runid", "-m", "map"))
-    assert report["topics"] == {"t\udcff": {"map": 1.0}} and report["summary"]["runid"] == "tag\udcc3"
-
-
-@pytest.mark.parametrize("text, grade", [
-    ("1", 1), ("+2", 2), ("-3", -3), ("1.7", 1), ("abc", 0), ("3x", 3), ("-", 0), ("00012", 12), ("1_0", 1), ("1e3", 1),
+@pytest.mark.parametrize("requests, names", [
+    (["P.5", "P.10"], ["P_5"]),                                     # the first parameters count
+    (["ndcg.1=3", "map", "ndcg.1=5"], ["map", "ndcg_1=3"]),
+    (["P.23.4,7.9"], ["P_7", "P_23"]),
+    (["iprec_at_recall..10,.20"], ["iprec_at_recall_0.10", "iprec_at_recall_0.20"]),
+    (["Rprec_mult.1.5,.25"], ["Rprec_mult_0.25", "Rprec_mult_1.50"]),
+    (["11pt_avg..25,.5,.75"], ["11pt_avg_.25,.5,.75"]),
+    (["utility.2,-1,0,0"], ["utility_2,-1,0,0"]),
+    (["set_F.0.5"], ["set_F_0.5"]), (["set_F.1,2"], ["set_F_1,2"]),
+    (["ndcg.1=3,2=9"], ["ndcg_1=3,2=9"]), (["ndcg.x=3,2=9"], ["ndcg_x=3,2=9"]),
+    (["rbp.p=0.8,1=0.5,2=1"], ["rbp_p=0.8,1=0.5,2=1"]), (["rbp_resid.p=0.5"], ["rbp_resid_p=0.5"]),
+    (["map.3"], ["map"]), (["recip_rank", "map", "num_q", "map"], ["num_q", "map", "recip_rank"]),
 ])
-def test_grades_are_read_as_atol_does(text, grade):
-    with contextlib.nullcontext() if re.fullmatch("[+-]?[0-9]+", text) else pytest.warns(TrecEvalWarning):
-        assert read_qrels(["1 0 a " + text]) == {"1": {"a": grade}}
+def test_printed_names(requests, names):
+    directory = FIXTURES / "graded"
+    options = [word for request in requests for word in ("-m", request)]
+    assert list(printed(score(directory, *options))["all"]) == names
 
 
-@pytest.mark.parametrize("text, value, plain", [
-    ("1e-3", 1e-3, True), ("-.5", -0.5, True), ("+2.5E-1", 0.25, True), ("07.0", 7.0, True), ("5.", 5.0, True),
-    ("inf", math.inf, True), ("-inf", -math.inf, True), ("INFINITY", math.inf, True), ("1e400", math.inf, True),
-    ("abc", 0.0, False), ("1d3", 1.0, False), ("1_0", 1.0, False), ("1.5e", 1.5, False), (".", 0.0, False),
-    ("0x10", 16.0, False), ("infx", math.inf, False), ("\u0661", 0.0, False), ("--1", 0.0, False),
+def test_ignored_parameters_do_not_change_values():
+    directory = FIXTURES / "graded"
+
+    def values(*options):
+        return [line.split("\t")[1:] for line in score(directory, "-q", *options).decode().splitlines()]
+    assert score(directory, "-m", "official.5,10") == score(directory, "-m", "official")
+    assert values("-m", "map.3") == values("-m", "map")
+    assert values("-m", "set_F.2,5") == values("-m", "set_F.2") != values("-m", "set_F")
+    assert values("-m", "ndcg.x=3,2=9") == values("-m", "ndcg.2=9") != values("-m", "ndcg")
+    assert values("-m", "rbp_resid.p=0.5,1=7") == values("-m", "rbp_resid.p=0.5") != values("-m", "rbp_resid")
+
+
+def test_given_parameters_replace_those_of_a_nickname():
+    names = printed(score(FIXTURES / "worked", "-m", "P.5", "-m", "official"))["all"]
+    assert [name for name in names if name.startswith("P_")] == ["P_5"] and "map" in names
+
+
+def test_evaluate_merges_parameters():
+    judgments, scores = ranked([2, 7], 12, 1)
+    values = evaluate({"1": judgments}, {"1": scores}, ["P.10", "map", "P.5", "P.5,7", "ndcg.1=3", "ndcg.1=5"]).summary
+    assert values == {"map": (1 / 2 + 2 / 7) / 3, "P_5": 0.2, "P_7": 2 / 7, "P_10": 0.2,
+                      "ndcg_1=3": values["ndcg_1=3"], "ndcg_1=5": values["ndcg_1=5"]}
+    assert [name for name in values if name.startswith("P_")] == ["P_5", "P_7", "P_10"]
+    assert math.isclose(values["ndcg_1=3"], values["ndcg_1=5"])
+
+
+def test_evaluate_warns_of_ignored_parameters():
+    with pytest.warns(TrecEvalWarning, match="^measure map: ignored parameters: '3'$") as caught:
+        evaluate({"1": {"a": 1}}, {"1": {"a": 1.0}}, ["map.3"])
+    assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize("measures", [[1], [None], [b"map"]])
+def test_measures_that_are_no_strings(measures):
+    for evaluate_them in (lambda: evaluate({"1": {"a": 1}}, {"1": {"a": 1.0}}, measures),
+                          lambda: evaluate_files(["1 0 a 1"], ["1 Q0 a 1 1 tag"], measures)):
+        with pytest.raises(TypeError, match="^expected strings as measures, found %r$" % measures[0]):
+            evaluate_them()
+
+
+def test_nicknames_name_measures():
+    assert {"official", "set", "all_trec"} <= set(NICKNAMES)
+    for members in NICKNAMES.values():
+        assert set(members) <= set(MEASURES) and len(set(members)) == len(members)
+
+
+def test_levels_in_any_order():
+    judgments, scores = ranked([1, 4, 9], 10, 2)
+    values = evaluate({"1": judgments}, {"1": scores}, ["11pt_avg..75,.25,.5", "iprec_at_recall..75,.25,.5"]).summary
+    assert list(values)[:3] == ["iprec_at_recall_0.25", "iprec_at_recall_0.50", "iprec_at_recall_0.75"]
+    assert values.pop("11pt_avg_.75,.25,.5") == add(list(values.values())[::-1]) / 3
+
+
+# ---- Names of ir_measures ----
+
+
+@pytest.mark.parametrize("name, measure", [
+    ("AP", "map"), ("AP@5", "map_cut.5"), ("AP@5,10", "map_cut.5,10"), ("MAP", "map"), ("MAP@3", "map_cut.3"),
+    ("nDCG", "ndcg"), ("nDCG@10", "ndcg_cut.10"), ("NDCG", "ndcg"), ("NDCG@1", "ndcg_cut.1"),
+    ("P@5", "P.5"), ("Precision@5", "P.5"), ("R@10", "recall.10"), ("Recall@10", "recall.10"),
+    ("RR", "recip_rank"), ("MRR", "recip_rank"), ("Rprec", "Rprec"), ("RPrec", "Rprec"),
+    ("Bpref", "bpref"), ("BPref", "bpref"), ("infAP", "infAP"), ("infap", "infAP"),
+    ("IPrec@0.1", "iprec_at_recall.0.1"), ("Success@5", "success.5"),
+    ("RBP", "rbp.p=0.8"), ("RBP(p=0.5)", "rbp.p=0.5"),
+    ("SetP", "set_P"), ("SetRelP", "set_relative_P"), ("SetR", "set_recall"), ("SetF", "set_F"),
+    ("SetAP", "set_map"), ("NumQ", "num_q"), ("NumRet", "num_ret"), ("NumRel", "num_rel"),
+    ("NumRelRet", "num_rel_ret"),
 ])
-def test_scores_are_read_as_atof_does(text, value, plain):
-    with contextlib.nullcontext() if plain else pytest.warns(TrecEvalWarning):
-        assert read_run(["1 Q0 a 1 %s tag" % text]) == {"1": {"a": value}}
+def test_name_of_ir_measures(name, measure, tmp_path):
+    qrels = {"1": {"a": 1, "b": 0, "c": 2}, "2": {"a": 1}}
+    run = {"1": {"a": 1.0, "b": 2.0, "d": 0.5}, "2": {"a": 1.0}}
+    expected = evaluate(qrels, run, [measure])
+    assert evaluate(qrels, run, [name]) == expected
+    assert evaluated([name], release="10.0") == evaluated([measure], release="10.0")
+    write(tmp_path, qrels, run)
+    assert score(tmp_path, "-q", "-m", name) == score(tmp_path, "-q", "-m", measure)
 
 
-@pytest.mark.parametrize("last_lines, tag", [
-    (b"2 Q0 a 1 1 last\n\n  \n", b"last"), (b"2 Q0 a 1 1 last extra", b"last"),
-    (b"2 Q0 a 1 1 last\n # comment\n", b"last"),
+@pytest.mark.parametrize("name, instead", [
+    ("RR@10", "ask for recip_rank in rankings cut at 10: -M 10 -m recip_rank"),
+    ("MRR@5", "ask for recip_rank in rankings cut at 5: -M 5 -m recip_rank"),
+    ("RR(rel=2)@10", "ask for recip_rank in rankings cut at 10: -M 10 -m recip_rank, and "
+     "the relevance level is one for all measures: -l 2"),
+    ("ERR", "trec_eval has nothing like it; ir_measures knows programs that do"),
+    ("ERR@20", "trec_eval has nothing like it; ir_measures knows programs that do"),
+    ("alpha_nDCG@20", "trec_eval has nothing like it; ir_measures knows programs that do"),
+    ("nDCG(dcg='exp-log2')", "ndcg takes gains: ndcg.1=1,2=3,3=7 has those of 2^grade - 1"),
+    ("nDCG(dcg='exp-log2')@10",
+     "ndcg_cut takes no gains, so write them into the qrels as grades and ask for ndcg_cut.10"),
+    ("P(rel=2)@5", "the relevance level is one for all measures: -l 2"),
+    ("AP(rel=3)", "the relevance level is one for all measures: -l 3"),
+    ("RBP(p=0.8,rel=1)", "the relevance level is one for all measures: -l 1"),
+    ("RBP(p=0.8)@10", "ask for rbp in rankings cut short: -M 10 -m rbp.p=0.8"),
+    ("nDCG(judged_only=True)@5", "unjudged documents are left out of all rankings or of none: -J"),
+    ("SetF(beta=2)", "the parameter of set_F is the square of beta: F2 is set_F.4"
+     " (though ir_measures takes its SetF(beta=2) from set_F.2)"),
+    ("SetP(relative=True)", "ask for set_relative_P"),
+    ("NumRet(rel=1)", "ask for num_rel_ret, and the relevance level is one for all measures: -l 1"),
+    ("Judged@10", "ask for unj.10, the part of the first 10 that is not judged"),
+    ("R", "it needs a cutoff, such as R@1"),
+    ("ndcg@10", "ask for ndcg_cut.10"),
 ])
-def test_runid_is_the_last_tag(tmp_path, last_lines, tag):
-    write(tmp_path, "1 0 a 1\n", b"1 Q0 a 1 1 first\n" + last_lines)
-    assert score(tmp_path, "-m", "runid") == b"runid                 \tall\t%s\n" % tag
+def test_name_that_means_something_else(name, instead, tmp_path):
+    qrels, run = {"1": {"a": 1}}, {"1": {"a": 1.0}}
+    message = "unknown measure %r; %s" % (name, instead)
+    for function in (lambda: evaluate(qrels, run, [name]), lambda: evaluated([name])):
+        with pytest.raises(TrecEvalError) as caught:
+            function()
+        assert str(caught.value) == message
+    result = run_main(["-m", name, "qrels.txt", "run.txt"], write(tmp_path, qrels, run))
+    assert (result.status, result.out, result.err) == (1, b"", "trec_eval_ref: %s\n" % message)
+
+
+def test_underscores_are_not_for_the_command_line(tmp_path):
+    write(tmp_path, {"1": {"a": 1}}, {"1": {"a": 1.0}})
+    result = run_main(["-m", "P_5", "qrels.txt", "run.txt"], tmp_path)
+    assert result.status == 1
+    assert result.err.startswith("trec_eval_ref: unknown measure 'P_5'; did you mean P")
+
+
+# ---- Ranking and judging ----
 
 
 def test_topics_are_evaluated_in_byte_order(tmp_path):
@@ -749,6 +682,68 @@ def test_equal_scores_are_ranked_by_descending_docno():
 def test_ranks_in_the_run_are_ignored(tmp_path):
     write(tmp_path, "1 0 a 1\n", "1 Q0 b 1 1.0 t\n1 Q0 a 2 2.0 t\n")
     assert printed(score(tmp_path, "-m", "recip_rank"))["all"]["recip_rank"] == "1.0000"
+
+
+@pytest.mark.parametrize("scores", [{"a": 2 ** 53 + 1, "b": 2 ** 53}, {"a": 2.0, "b": 2}, {"a": True, "b": 1.0}])
+def test_judge_compares_scores_as_doubles(scores):
+    assert judge({"a": 1}, scores).grades == {2: 1}  # tied, and b is the greater docno
+    assert judge_prefs({"ann": {"page 1": [("a", 2), ("b", 1)]}}, scores).docnos == ["a", "b"]
+
+
+def test_tied_docnos_of_the_same_bytes():
+    docnos = ["\ud800", "\udced\udca0\udc80"]
+    assert len(judge(dict.fromkeys(docnos, 1), dict.fromkeys(docnos, 1.0)).grades) == 2
+
+
+def test_a_measure_of_one_topic():
+    topic = judge({"a": 1, "b": 0, "c": 2, "d": -1}, {"a": 1.0, "b": 2.0, "d": 3.0, "x": 4.0}, relevance_level=1)
+    assert topic.num_ret == 4 and topic.num_rel == 2 and topic.relevant_ranks == [4]
+    assert MEASURES["map"].function(topic) == trec_eval_ref.average_precision(topic) == 1 / 4 / 2
+    assert trec_eval_ref.precision(topic, 5) == 1 / 5
+    assert trec_eval_ref.relevance_string(topic, 10) == "-.01"
+    assert judge({"a": 1}, {"a": 1.0, "b": 2.0}, judged_only=True).relevant_ranks == [1]
+    assert judge({"a": 1}, {"a": 1.0, "b": 2.0}, depth=1).relevant_ranks == []
+    assert judge({"a": 1}, {"a": 1.0, "b": 1.0 + 1e-9}, release="9.0.8").relevant_ranks == [2]
+
+
+@pytest.mark.parametrize("ranks, unretrieved, gains", [
+    ("10000010-1.0000001", "1", {1: 0.3}), ("2-0-1-1-1", "", {1: 0.1, 2: 7.7}), ("0001001", "", {1: 2.0 ** 53}),
+    ("10020001", "", {1: 2.0 ** 54, 2: 3.7}),
+])
+def test_g_adds_the_costs_one_by_one(ranks, unretrieved, gains):
+    topic = trec_eval_ref.example_ranking(ranks, unretrieved)
+    grades = sorted((int(grade) for grade in ranks + unretrieved if grade.isdigit()), reverse=True)
+    ideal = [gain for gain in sorted((gains.get(grade, grade) for grade in grades), reverse=True) if gain > 0]
+    cost = gained = value = 0.0
+    for i, character in enumerate(ranks):
+        cost += max(ideal[i], 1.0) if i < len(ideal) else 1.0
+        gain = gains.get(int(character), int(character)) if character.isdigit() else 0
+        if gain:
+            gained += gain
+            value += gain / math.log2(max(2 + cost - gained, 1.5))
+    assert trec_eval_ref.normalised_g(topic, gains) == value / functools.reduce(operator.add, ideal)
+
+
+@pytest.mark.parametrize("ranks, gains, value", [("101", {2: 2.0}, 0.3125), ("3", {3: 1.0}, 0.25)])
+def test_rbp_scales_by_grades_that_do_not_occur(ranks, gains, value):
+    topic = trec_eval_ref.example_ranking(ranks)
+    assert trec_eval_ref.rank_biased_precision(topic, 0.5, gains) == value
+
+
+@pytest.mark.parametrize("judgments, scores, error, message", [
+    ({"a": 1}, {"a": "x"}, TypeError, "the topic, document 'a': expected a number as score, found 'x'"),
+    ({"a": 1}, {"a": math.nan}, TrecEvalError, "the topic, document 'a': expected a number as score, found nan"),
+    ({"a": 0.5}, {"a": 1}, TypeError, "the topic, document 'a': expected an integer of 64 bits as grade, found 0.5"),
+    ({"a": 1}, ["a"], TypeError, "the topic: expected a dict {docno: score}, found list"),
+])
+def test_what_judge_refuses(judgments, scores, error, message):
+    with pytest.raises(error, match="^%s$" % re.escape(message)):
+        judge(judgments, scores)
+
+
+def test_judge_refuses_a_negative_depth():
+    with pytest.raises(TrecEvalError, match="^expected a depth from 0, found -1$"):
+        judge({"a": 1}, {"a": 1.0}, depth=-1)
 
 
 # ---- The two releases ----
@@ -871,533 +866,7 @@ def test_a_topic_without_judged_documents():
     assert values == {"num_rel": 0, "map": 0.0, "bpref": 0.0, "ndcg": 0.0, "rbp": 0.0, "unj_5": 0.4}
 
 
-@pytest.mark.parametrize("qrels", [
-    b"\n1 0 a 1\n\n \t\n1 0 b 0\n\n", b"# one\n# two\n1 0 a 1\n#\n#three\n1 0 b 0", b"\xef\xbb\xbf1 0 a 1\n1 0 b 0\n",
-    b"\xef\xbb\xbf# comment\n1 0 a 1\n1 0 b 0\n",
-], ids=["blank lines", "comments", "byte-order mark", "byte-order mark and comment"])
-def test_lines_without_judgments_are_skipped(tmp_path, qrels):
-    write(tmp_path, qrels, "1 Q0 b 1 2 t\n1 Q0 a 2 1 t\n")
-    assert printed(score(tmp_path, "-q", "-m", "map", "-m", "num_nonrel_judged_ret"))["1"] == {
-        "map": "0.5000", "num_nonrel_judged_ret": "1"}
-
-
-def test_levels_in_any_order():
-    judgments, scores = ranked([1, 4, 9], 10, 2)
-    values = evaluate({"1": judgments}, {"1": scores}, ["11pt_avg..75,.25,.5", "iprec_at_recall..75,.25,.5"]).summary
-    assert list(values)[:3] == ["iprec_at_recall_0.25", "iprec_at_recall_0.50", "iprec_at_recall_0.75"]
-    assert values.pop("11pt_avg_.75,.25,.5") == add(list(values.values())[::-1]) / 3
-
-
-# ---- Command line ----
-
-
-OPTIONS = [  # collection, options in their plainest form, and other ways to write the same
-    ("worked", ["-q"], [["--query_eval_wanted"], ["--query"]]),
-    ("worked", ["-m", "P.5"], [["-mP.5"], ["--measure", "P.5"], ["--measure=P.5"], ["--mea=P.5"], ["-m", "P@5"]]),
-    ("worked", ["-m", "P.5,10"], [["-m", "P@5,10"], ["-mP.10,5"], ["-m", "P.10.9,5.2"], ["-m", "P.+5,010"]]),
-    ("worked", ["-q", "-n"], [["-qn"], ["--nosummary", "-q"], ["-q", "--nos"]]),
-    ("worked", ["-q", "-m", "P.5", "-m", "map"], [["-qmP.5", "-mmap"], ["-qm", "P.5", "-m", "map"]]),
-    ("missing", ["-c"], [["--complete_rel_info_wanted"], ["--complete"]]),
-    ("missing", ["-D", "0.52"], [["-D0.52"], ["--Debug_level", "0.52"], ["--Debug=3.52"], ["-D", "-1.52"]]),
-    ("graded", ["-l", "2"], [["-l2"], ["--level_for_rel", "2"], ["--level=2"], ["-l", "1", "-l", "2"], ["-l+2"]]),
-    ("sampled", ["-J"], [["--Judged_docs_only"], ["--Judged"]]),
-    ("sampled", ["-M", "3"], [["-M3"], ["--Max_retrieved_per_topic", "3"], ["--Max=3"], ["-M", "03"]]),
-    ("sampled", ["-J", "-M", "3", "-l", "2", "-q"], [["-JqM3", "-l2"], ["-qJl2", "-M", "3"], ["-qJM", "3", "-l", "2"]]),
-    ("worked", ["-m", "utility.1,-1,0,1", "-N", "500"],
-     [["-mutility.1,-1,0,1", "-N500"], ["--Number_docs_in_coll=500", "-m", "utility.1,-1,0,1"]]),
-    ("ties", ["--release", "9.0.8"], [["--release=9.0.8"], ["--rele=9.0.8"]]),
-    ("worked", ["--digits", "7"], [["--digits=7"], ["--dig", "7"]]),
-    ("worked", ["--json"], [["--jso"]]),
-    ("worked", ["--help"], [["-h"], ["--hel"], ["-hq"]]),
-    ("worked", ["--version"], [["-v"], ["--vers"], ["-vq"]]),
-    ("ties", ["-m", "set"], [["-mset"], ["-m", "set", "-m", "num_q"]]),
-]
-NO_EFFECT = [["-o"], ["--Output_old_results_format"], ["--Out"], ["-oo"], ["-R", "qrels"], ["-Rqrels"],
-             ["--Rel_info_format=qrels"], ["--Rel", "qrels"], ["-T", "trec_results"], ["-Ttrec_results"],
-             ["--Results_format=trec_results"], ["--Res=trec_results"], ["-D", "3"], ["-m", "official"],
-             ["--release", "10.0"], ["--digits=4"], ["-N", "7"], ["-l1"], ["-M", "1000000"]]
-
-
-@pytest.mark.parametrize("collection, plain, others", named([(" ".join(case[1]), *case) for case in OPTIONS]))
-def test_options(collection, plain, others):
-    directory = FIXTURES / collection
-    expected = score(directory, *plain)
-    assert expected != score(directory)
-    for other in others:
-        assert score(directory, *other) == expected, other
-        assert run_main(["qrels.txt", *other, "run.txt"], directory).out == expected, other
-        assert run_main(["qrels.txt", "run.txt", *other], directory).out == expected, other
-        assert run_main([*other, "--", "qrels.txt", "run.txt"], directory).out == expected, other
-
-
-@pytest.mark.parametrize("options", NO_EFFECT, ids=" ".join)
-def test_options_without_effect(options):
-    assert score(FIXTURES / "worked", *options) == score(FIXTURES / "worked")
-
-
-def test_files_that_look_like_options(tmp_path):
-    (tmp_path / "-q").write_bytes(b"1 0 a 1\n")
-    (tmp_path / "--").write_bytes(b"1 Q0 a 1 1 t\n")
-    expected = Result(0, b"map                   \tall\t1.0000\n", "")
-    assert run_main(["-m", "map", "--", "-q", "--"], tmp_path) == expected
-
-
-@pytest.mark.parametrize("name", ["P", "recall", "success", "ndcg_cut", "map_cut", "relative_P", "unj"])
-def test_cutoffs_after_an_at_sign(name):
-    directory = FIXTURES / "graded"
-    for cutoffs in ("10", "7,3"):
-        assert score(directory, "-qm", "%s@%s" % (name, cutoffs)) == score(directory, "-qm", "%s.%s" % (name, cutoffs))
-    assert list(printed(score(directory, "-m", name + "@7,3"))["all"]) == [name + "_3", name + "_7"]
-
-
-@pytest.mark.parametrize("requests, names", [
-    (["P.5", "P.10"], ["P_5"]),                                     # the first parameters count
-    (["ndcg.1=3", "map", "ndcg.1=5"], ["map", "ndcg_1=3"]),
-    (["P.23.4,7.9"], ["P_7", "P_23"]),
-    (["iprec_at_recall..10,.20"], ["iprec_at_recall_0.10", "iprec_at_recall_0.20"]),
-    (["Rprec_mult.1.5,.25"], ["Rprec_mult_0.25", "Rprec_mult_1.50"]),
-    (["11pt_avg..25,.5,.75"], ["11pt_avg_.25,.5,.75"]),
-    (["utility.2,-1,0,0"], ["utility_2,-1,0,0"]),
-    (["set_F.0.5"], ["set_F_0.5"]), (["set_F.1,2"], ["set_F_1,2"]),
-    (["ndcg.1=3,2=9"], ["ndcg_1=3,2=9"]), (["ndcg.x=3,2=9"], ["ndcg_x=3,2=9"]),
-    (["rbp.p=0.8,1=0.5,2=1"], ["rbp_p=0.8,1=0.5,2=1"]), (["rbp_resid.p=0.5"], ["rbp_resid_p=0.5"]),
-    (["map.3"], ["map"]), (["recip_rank", "map", "num_q", "map"], ["num_q", "map", "recip_rank"]),
-])
-def test_printed_names(requests, names):
-    directory = FIXTURES / "graded"
-    options = [word for request in requests for word in ("-m", request)]
-    assert list(printed(score(directory, *options))["all"]) == names
-
-
-def test_ignored_parameters_do_not_change_values():
-    directory = FIXTURES / "graded"
-
-    def values(*options):
-        return [line.split("\t")[1:] for line in score(directory, "-q", *options).decode().splitlines()]
-    assert score(directory, "-m", "official.5,10") == score(directory, "-m", "official")
-    assert values("-m", "map.3") == values("-m", "map")
-    assert values("-m", "set_F.2,5") == values("-m", "set_F.2") != values("-m", "set_F")
-    assert values("-m", "ndcg.x=3,2=9") == values("-m", "ndcg.2=9") != values("-m", "ndcg")
-    assert values("-m", "rbp_resid.p=0.5,1=7") == values("-m", "rbp_resid.p=0.5") != values("-m", "rbp_resid")
-
-
-def test_given_parameters_replace_those_of_a_nickname():
-    names = printed(score(FIXTURES / "worked", "-m", "P.5", "-m", "official"))["all"]
-    assert [name for name in names if name.startswith("P_")] == ["P_5"] and "map" in names
-
-
-def test_debug_level_with_a_topic():
-    directory = FIXTURES / "missing"
-    whole = printed(score(directory, "-q", "-m", "all_trec"))
-    alone = printed(score(directory, "-q", "-m", "all_trec", "-D", "0.54"))
-    assert set(alone) == {"54", "all"} and alone["54"] == whole["54"]
-    assert alone["all"]["num_q"] == "1" and alone["all"]["map"] == alone["54"]["map"]
-    complete = printed(score(directory, "-c", "-m", "num_q", "-m", "num_rel", "-m", "map", "-D", "0.54"))["all"]
-    assert complete == {"num_q": "4", "num_rel": "12", "map": "%.4f" % (float(whole["54"]["map"]) / 4)}
-
-
-def test_help_shows_the_options_and_the_documentation_of_measures():
-    result = run_main(["-h"])
-    assert (result.status, result.err) == (0, "")
-    for option in ("-q, --query_eval_wanted", "--release", "--json", "--strict", "--digits"):
-        assert option in result.out.decode()
-    assert "min(n, R)" not in result.out.decode()
-    result = run_main(["-h", "-m", "bpref", "-m", "set"])
-    assert result.status == 0 and "min(n, R)" in result.out.decode() and "set_recall = hits / R" in result.out.decode()
-    assert run_main(["-h", "-m", "mapp"])[:2] == (1, b"")
-
-
-def test_version():
-    result = run_main(["--version"])
-    assert result.status == 0 and trec_eval_ref.__version__.encode() in result.out and result.out.count(b"\n") == 1
-
-
-@pytest.mark.parametrize("collection", ["adhoc", "graded", "missing"])
-@pytest.mark.parametrize("release", RELEASES)
-def test_json_has_every_digit(collection, release):
-    directory = FIXTURES / collection
-    report = json.loads(score(directory, "-qc", "-mall_trec", "-myaap", "-l2", "-M50", "--json", "--release", release))
-    expected = evaluate(read_qrels(directory / "qrels.txt"), read_run(directory / "run.txt"), ["all_trec", "yaap"],
-                        release=release, complete=True, relevance_level=2, depth=50)
-    text = printed(score(directory, "-qc", "-mall_trec", "-myaap", "-l2", "-M50", "--release", release))
-    assert report["summary"].pop("runid") == text["all"].pop("runid")
-    assert report["topics"] == expected.topics and report["summary"] == expected.summary
-    assert set(report) == {"settings", "topics", "summary"}
-    for topic, values in text.items():
-        exact = report["summary"] if topic == "all" else report["topics"][topic]
-        assert list(values) == list(exact)
-        for name, value in exact.items():
-            kind = int if name.startswith("num_") else str if name.startswith("relstring") else float
-            assert type(value) is kind
-            assert values[name] == {int: "%d", str: "'%s'", float: "%.4f"}[kind] % value
-
-
-def test_json_settings_and_parts():
-    directory = FIXTURES / "worked"
-    report = json.loads(score(directory, "--json", "-m", "P@5,10", "-m", "map"))
-    assert set(report) == {"settings", "summary"}
-    settings = {"release": "10.0", "relevance_level": 1, "complete": False, "judged_only": False, "depth": None,
-                "measures": ["P@5,10", "map"], "version": trec_eval_ref.__version__}
-    assert {name: report["settings"][name] for name in settings} == settings
-    report = json.loads(score(directory, "--json", "-qncJ", "-M7", "-l0", "--release=9.0.8"))
-    assert set(report) == {"settings", "topics"}
-    settings.update(release="9.0.8", relevance_level=0, complete=True, judged_only=True, depth=7, measures=["official"])
-    assert {name: report["settings"][name] for name in settings} == settings
-
-
-@pytest.mark.parametrize("digits", [0, 1, 12])
-def test_digits(digits):
-    directory = FIXTURES / "worked"
-    exact = json.loads(score(directory, "--json"))["summary"]
-    for name, value in printed(score(directory, "--digits", str(digits)))["all"].items():
-        if isinstance(exact[name], float):
-            assert value.strip() == "%.*f" % (digits, exact[name])
-
-
-@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress,
-                                  lambda text: gzip.compress(text[:100]) + gzip.compress(text[100:])],
-                         ids=["gzip", "bzip2", "xz", "gzip in two parts"])
-@pytest.mark.parametrize("which", ["qrels.txt", "run.txt"])
-def test_compressed_files_are_recognised_by_their_content(tmp_path, pack, which):
-    for name in ("qrels.txt", "run.txt"):
-        content = (ALL_TREC.directory / name).read_bytes()
-        (tmp_path / name).write_bytes(pack(content) if name == which else content)
-    assert run_main(ALL_TREC.arguments, tmp_path) == Result(0, ALL_TREC.expected, "")
-    for read in (read_qrels,) if which == "qrels.txt" else (read_run,):
-        with open(str(tmp_path / which), "rb") as file:
-            assert read(file) == read(tmp_path / which) == read(ALL_TREC.directory / which)
-
-
-# ---- Errors: one line, an exit status, and nothing on standard output ----
-
-
-QRELS = b"1 0 a 1\n1 0 b 0\n2 0 a 1\n"
-RUN = b"1 Q0 a 1 2.0 tag\n1 Q0 b 2 1.0 tag\n2 Q0 a 1 1.0 tag\n"
-FILES = ["qrels.txt", "run.txt"]
-
-FILE_ERRORS = [  # what, qrels, run, exit status, message
-    ("empty qrels", b"", RUN, 2, r"qrels\.txt: expected lines of .*topic iter docno grade.*, found none"),
-    ("empty run", QRELS, b"", 2, r"run\.txt: expected lines of .*topic Q0 docno rank score tag.*, found none"),
-    ("comments alone", b"# nothing\n\n", RUN, 2, r"qrels\.txt: expected lines .* found none"),
-    ("binary qrels", b"1 0 a 1\n1 0 \0 1\n", RUN, 2, r"qrels\.txt:2: .*NUL byte"),
-    ("binary run", QRELS, RUN + b"\0", 2, r"run\.txt:4: .*NUL byte"),
-    ("few fields in qrels", b"1 0 a 1\n1 0 b\n", RUN, 2, r"qrels\.txt:2: expected 4 fields \(topic iter docno grade\), "
-                                                         r"found 3: '1 0 b'"),
-    ("many fields in qrels", b"\n1 0 a b 1\n", RUN, 2, r"qrels\.txt:2: expected 4 fields .* found 5: '1 0 a b 1'"),
-    ("few fields in run", QRELS, RUN + b"\n301 Q0 FT911-1 1", 2,
-     r"run\.txt:5: expected 6 fields \(topic Q0 docno rank score tag\), found 4: '301 Q0 FT911-1 1'"),
-    ("NaN score", QRELS, RUN + b"2 Q0 b 2 nan tag\n", 2, r"run\.txt:4: expected a number as score, found 'nan'"),
-    ("NaN score in capitals", QRELS, b"1 Q0 c 1 -NaN tag\n" + RUN, 2, r"run\.txt:1: .*'-NaN'"),
-    ("duplicate in qrels", QRELS + b"1 0 b 1\n", RUN, 4, r"qrels\.txt:4: .*'b' of topic '1'.* line 2\b"),
-    ("duplicate in run", QRELS, RUN + b"2 Q0 a 1 1.0 tag\n", 4, r"run\.txt:4: .*'a' of topic '2'.* line 3\b"),
-    ("duplicate in topics that come back", b"2 0 b 1\n" + QRELS + b"2 0 b 1\n",
-     RUN + b"1 Q0 c 1 1 t\n2 Q0 b 1 1 t\n", 4, r"qrels\.txt:5: .*'b' of topic '2'.* line 1\b"),
-    ("no topic in common", QRELS, b"x1 Q0 a 1 1 t\nx2 Q0 a 1 1 t\nx3 Q0 a 1 1 t\n", 7,
-     r"qrels\.txt has 2 topics \('1'\), run\.txt has 3 topics \('x1'\)"),
-] + [("truncated %s in %s" % (name, which), content if which == "qrels" else QRELS,
-      content if which == "run" else RUN, 2, which + r"\.txt: cannot be read: .*")
-     for name, content in [("gzip", gzip.compress(RUN * 99)[:-20]), ("bzip2", bz2.compress(RUN * 99)[:-20]),
-                           ("xz", lzma.compress(RUN * 99)[:-20]), ("gzip header", b"\x1f\x8b"),
-                           ("damaged gzip", b"\x1f\x8b\x08\0\0\0\0\0\0\xff" + b"\xff" * 50),
-                           ("damaged xz", lzma.compress(RUN)[:20] + b"\xff" * 50)]
-     for which in ("qrels", "run")]
-
-
-def assert_error(result, status, message):
-    assert (result.status, result.out) == (status, b""), result.err
-    assert re.fullmatch(r"trec_eval_ref: [^\n]+\n", result.err), result.err
-    assert "Traceback" not in result.err
-    assert re.search(message, result.err), result.err
-
-
-@pytest.mark.parametrize("qrels, run, status, message", named(FILE_ERRORS))
-def test_error_in_a_file(tmp_path, qrels, run, status, message):
-    write(tmp_path, qrels, run)
-    assert_error(run_main(["-q", *FILES], tmp_path), status, message)
-
-
-ARGUMENT_ERRORS = [  # arguments, exit status, message
-    (["none.txt", "run.txt"], 2, r"none\.txt: cannot be read: No such file"),
-    (["qrels.txt", "none.txt"], 2, r"none\.txt: cannot be read: No such file"),
-    (["qrels.txt", "."], 2, r"\.: cannot be read: "),
-    (["qrels.txt", ""], 2, r"cannot be read: "),
-    (["qrels.txt", "a\0b"], 2, r"cannot be read: "),
-    ([], 1, r"expected two files, QRELS and RUN, found 0; --help"),
-    (["qrels.txt"], 1, r"found 1; --help"),
-    ([*FILES, "third"], 1, r"found 3; --help"),
-    (["-", "-"], 1, r"standard input \(-\) for one file"),
-    ([*FILES, "-m"], 1, r"option -m requires argument"),
-    ([*FILES, "--measure"], 1, r"option --measure requires argument"),
-] + [(options + FILES, status, message) for options, status, message in [
-    (["-x"], 1, r"option -x .*--help"),
-    (["--nonsense"], 1, r"option --nonsense .*--help"),
-    (["--Re", "qrels"], 1, r"option --Re .*--help"),  # Rel_info_format or Results_format
-    (["--query=yes"], 1, r"option --query.* must not have an argument"),
-    (["-m", "mapp"], 1, r"unknown measure 'mapp'; did you mean map\?"),
-    (["-m", "MAPP"], 1, r"unknown measure 'MAPP'; did you mean map\?"),
-    (["-m", "ndgc_cut.5"], 1, r"unknown measure 'ndgc_cut'; did you mean ndcg_cut\?"),
-    (["-m", "zzzzzz"], 1, r"unknown measure 'zzzzzz'"),
-    (["-m", ""], 1, r"unknown measure ''"),
-    (["-m", "map@5"], 1, r"unknown measure 'map@5'"),
-    (["-m", "map\n\x1b[31m"], 1, r"unknown measure "),
-    (["-m", "P."], 1, r"measure P: expected parameters"),
-    (["-m", "P@"], 1, r"measure P: expected parameters"),
-    (["-m", "P.0"], 2, r"measure P: expected cutoffs: distinct integers above 0.*found '0'"),
-    (["-m", "P.-5"], 2, r"measure P: expected cutoffs.*'-5'"),
-    (["-m", "P.5,x"], 2, r"measure P: expected cutoffs.*'5,x'"),
-    (["-m", "P.5,,10"], 2, r"measure P: expected cutoffs.*'5,,10'"),
-    (["-m", "P.5,5"], 2, r"measure P: expected cutoffs: distinct.*'5,5'"),
-    (["-m", "P.5,5.5"], 2, r"measure P: expected cutoffs: distinct"),
-    (["-m", "P@0"], 2, r"measure P: expected cutoffs"),
-    (["-m", "iprec_at_recall..1,.10"], 2, r"measure iprec_at_recall: expected levels: distinct"),
-    (["-m", "11pt_avg.x"], 2, r"measure 11pt_avg: expected levels"),
-    (["-m", "utility.1,2,3"], 2, r"measure utility: expected .*decimal.*1,-1,0,0, found '1,2,3'"),
-    (["-m", "utility.1,2,3,4,5"], 2, r"measure utility: expected .*decimal.*'1,2,3,4,5'"),
-    (["-m", "ndcg.1"], 2, r"measure ndcg: expected gains: grade=gain.*'1'"),
-    (["-m", "ndcg.1=2,3"], 2, r"measure ndcg: expected gains"),
-    (["-m", "rbp.0.8"], 2, r"measure rbp: expected persistence.*'0\.8'"),
-    (["-m", "rbp_resid.x"], 2, r"measure rbp_resid: expected persistence"),
-    (["-m", "relstring.0"], 2, r"measure relstring: expected .*integer above 0.*'0'"),
-    (["-R", "nonsense"], 2, r"option -R: expected a format, one of qrels.*'nonsense'"),
-    (["-T", "nonsense"], 2, r"option -T: expected trec_results, found 'nonsense'"),
-    (["-l", "x"], 1, r"option -l: expected an integer, found 'x'"),
-    (["-l", "1.5"], 1, r"option -l: expected an integer, found '1\.5'"),
-    (["-M", "ten"], 1, r"option -M: expected an integer.*'ten'"),
-    (["-M", "-1"], 1, r"option -M: expected an integer from 0, found '-1'"),
-    (["-N", ""], 1, r"option -N: expected an integer.*''"),
-    (["-D", "x.1"], 1, r"option -D: expected an integer, found 'x'"),
-    (["--digits", "few"], 1, r"option --digits: expected an integer.*'few'"),
-    (["--digits", "-1"], 1, r"option --digits: expected an integer from 0"),
-    (["--digits", "99999999999"], 1, r"option --digits: expected "),
-    (["--release", "8.1"], 1, r"expected a release, one of 10\.0, 9\.0\.8, found '8\.1'"),
-    (["-D", "0.3"], 7, r"expected topic '3' in both qrels.txt and run.txt, found it in neither"),
-    (["-R", "qrels_jg", "-m", "map"], 4, r"measure map: expected judgments in format qrels, found qrels_jg"),
-    (["-R", "prefs", "-m", "map"], 4, r"measure map: expected judgments in format qrels, found prefs"),
-    (["-R", "qrels_prefs", "-m", "map_avgjg"], 4, r"measure map_avgjg: expected .*qrels_jg, found qrels_prefs"),
-    (["-m", "map_avgjg"], 4, r"measure map_avgjg: expected judgments in format qrels_jg, found qrels"),
-    (["-m", "all_prefs"], 4, r"measure prefs_\w+: expected judgments in format .*prefs, found qrels"),]]
-
-
-@pytest.mark.parametrize("arguments, status, message",
-                         named([(ascii(" ".join(case[0])), *case) for case in ARGUMENT_ERRORS]))
-def test_error_in_the_arguments(tmp_path, arguments, status, message):
-    write(tmp_path, QRELS, RUN)
-    assert_error(run_main(arguments, tmp_path), status, message)
-
-
-@pytest.mark.parametrize("release", RELEASES)
-def test_no_topic_in_common_is_no_error_where_missing_topics_are_evaluated(tmp_path, release):
-    write(tmp_path, QRELS, b"x Q0 a 1 1 t\n")
-    result = run_main(["-c", "-m", "num_q", "--release", release, *FILES], tmp_path)
-    if release == "10.0":
-        assert (result.status, printed(result.out)) == (0, {"all": {"num_q": "2"}})
-    else:
-        assert_error(result, 7, r"qrels\.txt has 2 topics")
-
-
-def test_duplicates_matter_only_in_topics_that_are_evaluated(tmp_path):
-    write(tmp_path, QRELS + b"3 0 a 1\n3 0 a 1\n", RUN + b"9 Q0 a 1 1 t\n9 Q0 a 1 1 t\n")
-    assert printed(score(tmp_path, "-m", "num_q"))["all"] == {"num_q": "2"}
-    assert_error(run_main(["-c", *FILES], tmp_path), 4, r"qrels\.txt:5: .*'a' of topic '3'.* line 4\b")
-    assert printed(score(tmp_path, "-c", "-m", "num_q", "--release", "9.0.8"))["all"] == {"num_q": "3"}
-
-
-def test_names_in_messages_are_printable_and_short(tmp_path):
-    write(tmp_path, QRELS, b"1 Q0 a\x1b[2J\r\xff " + b"x" * 10000)
-    result = run_main(FILES, tmp_path)
-    assert_error(result, 2, r"run\.txt:1: expected 6 fields .* found 5: ")
-    assert len(result.err) < 400 and result.err.rstrip("\n").isprintable()
-
-
-# ---- Warnings: one line a kind, with the first place and a count ----
-
-
-WARNINGS = [  # what, qrels, run, options, message
-    ("grade", b"1 0 a 1\n1 0 b 0.5\n2 0 a x\n", RUN, [],
-     r"qrels\.txt:2: expected an integer as grade, found '0\.5', read as 0 \(2 in all\)"),
-    ("one grade", b"1 0 a 1\n1 0 b 0\n2 0 a 1.7\n", RUN, [], r"qrels\.txt:3: .*'1\.7', read as 1$"),
-    ("score", QRELS, RUN.replace(b"2.0", b"abc") + b"2 Q0 b 2 1d3 tag\n", [],
-     r"run\.txt:1: expected a number as score, found 'abc', read as 0 \(2 in all\)"),
-    ("one score", QRELS, RUN + b"2 Q0 b 2 1_0 tag\n", [], r"run\.txt:4: .*'1_0', read as 1$"),
-    ("parameters", QRELS, RUN, ["-m", "map.3"], r"measure map: .*ignored.*'3'"),
-    ("parameters of a nickname", QRELS, RUN, ["-m", "set.3"], r"measure set: .*ignored.*'3'"),
-    ("surplus coefficient", QRELS, RUN, ["-m", "set_F.1,2"], r"measure set_F: ignored .*'2'"),
-    ("gain without a grade", QRELS, RUN, ["-m", "ndcg.x=2,1=3"], r"measure ndcg: ignored .*'x=2'"),
-    ("second parameters", QRELS, RUN, ["-m", "P.5", "-m", "P.10"], r"measure P: .*\b5\b.*'10' is ignored.*P\.5,10"),
-    ("missing topics", QRELS + b"3 0 a 1\n4 0 a 1\n", RUN, [], r"run\.txt: 2 of 4 topics in qrels\.txt .*'3'.*-c"),
-    ("utility", QRELS, RUN, ["-m", "utility.1,-1,0,2"], r"utility: .*-N"),
-    ("byte-order mark in the qrels", b"\xef\xbb\xbf" + QRELS, RUN, [], r"qrels\.txt:1: .*byte-order mark"),
-    ("byte-order mark in the run", QRELS, b"\xef\xbb\xbf" + RUN, [], r"run\.txt:1: .*byte-order mark"),
-]
-
-
-@pytest.mark.parametrize("qrels, run, options, message", named(WARNINGS))
-def test_warning(tmp_path, qrels, run, options, message):
-    write(tmp_path, qrels, run)
-    result = run_main([*options, *FILES], tmp_path)
-    assert result.status == 0 and b"all\t" in result.out
-    assert re.fullmatch(r"trec_eval_ref: warning: [^\n]+\n", result.err), result.err
-    assert re.search(message, result.err, re.MULTILINE), result.err
-    strict = run_main(["--strict", *options, *FILES], tmp_path)
-    assert_error(strict, 2, message)
-    assert "warning" not in strict.err
-
-
-@pytest.mark.parametrize("options", [
-    ["-m", "P.5", "-m", "P.5"], ["-m", "P.5", "-m", "official"], ["-m", "utility"],
-    ["-m", "utility.1,-1,0,2", "-N", "9"],
-    ["-m", "rbp.p=0.8,1=0.5"], ["-m", "all_trec"], ["-c"], ["-D", "0.1"], ["--strict"],
-], ids=" ".join)
-def test_no_warning(tmp_path, options):
-    write(tmp_path, QRELS, RUN)
-    assert run_main([*options, *FILES], tmp_path).err == ""
-
-
-def test_each_kind_of_warning_has_a_line(tmp_path):
-    write(tmp_path, b"\xef\xbb\xbf1 0 a 1.0\n1 0 b 0\n9 0 a 1\n", b"1 Q0 a 1 x t\n1 Q0 b 2 x t\n1 Q0 c 3 x t\n")
-    result = run_main(["-m", "map.1", "-m", "P.5", "-m", "P.7", *FILES], tmp_path)
-    lines = result.err.splitlines()
-    assert result.status == 0 and len(lines) == 6
-    for expected in ("byte-order mark", "grade", "score.*3 in all", "1 of 2 topics", "map", "'7' is ignored"):
-        assert sum(bool(re.search(expected, line)) for line in lines) == 1, expected
-    assert_error(run_main(["--strict", "-m", "map.1", *FILES], tmp_path), 2, "")
-
-
-def test_library_warns_with_the_same_words():
-    with pytest.warns(TrecEvalWarning, match=r"^qrels:2: .* found 'x', read as 0 \(2 in all\)$"):
-        read_qrels(["1 0 a 1", "1 0 b x", "1 0 c y"])
-    with pytest.warns(TrecEvalWarning, match=r"run:1: expected a number as score, found 'x'"):
-        read_run(["1 Q0 a 1 x t"])
-
-
-# ---- Library ----
-
-
-def test_readers_take_paths_files_and_lines(tmp_path):
-    expected_qrels = {"1": {"a": 1, "é": 0}, "2": {"a": -1}}
-    expected_run = {"1": {"é": 2.5, "a": -1.0}, "2": {"a": 1e-3}}
-    write(tmp_path, expected_qrels, expected_run)
-    for name, read, expected in (("qrels.txt", read_qrels, expected_qrels), ("run.txt", read_run, expected_run)):
-        path = tmp_path / name
-        assert read(path) == read(str(path)) == read(os.fsencode(str(path))) == expected
-        with open(str(path), encoding="utf-8") as text, open(str(path), "rb") as binary:
-            assert read(text) == read(binary) == expected
-        lines = path.read_text(encoding="utf-8").splitlines()
-        assert read(lines) == read(iter(lines)) == read([line + "\n" for line in lines]) == expected
-        assert read([line.encode() for line in lines]) == read(io.BytesIO(path.read_bytes())) == expected
-        assert read(io.StringIO("\n".join(lines))) == expected
-        assert all(type(key) is str for topic, documents in read(path).items() for key in (topic, *documents))
-
-
-def test_readers_raise_value_errors():
-    for read, line in ((read_qrels, "1 0 a"), (read_run, "1 Q0 a 1 1")):
-        with pytest.raises(TrecEvalError, match=":1: expected [46] fields") as caught:
-            read([line])
-        assert isinstance(caught.value, ValueError) and caught.value.status == 2
-    with pytest.raises(TrecEvalError, match="qrels:3: .*'a' of topic '1'.* line 1") as caught:
-        read_qrels(["1 0 a 1", "2 0 a 1", "1 0 a 0"])
-    assert caught.value.status == 4
-    with pytest.raises(TrecEvalError, match="run:3: .*'a' of topic '1'.* line 1"):
-        read_run(["1 Q0 a 1 1 t", "2 Q0 a 1 1 t", "1 Q0 a 1 1 t"])
-    with pytest.raises(TrecEvalError, match="release"):
-        read_qrels(["1 0 a 1"], release="8")
-    with pytest.raises(TrecEvalError, match="expected 4 fields"):
-        read_qrels(["# comment", "1 0 a 1"], release="9.0.8")
-
-
-@pytest.mark.parametrize("keywords, measures, message", [
-    ({}, ["mapp"], "did you mean map"), ({}, ["P.0"], "expected cutoffs"), ({"release": "8"}, ["map"], "release"),
-    ({"release": "9.0.8"}, ["rbp"], "unknown measure"),
-])
-def test_evaluate_raises_value_errors(keywords, measures, message):
-    with pytest.raises(TrecEvalError, match=message):
-        evaluate({"1": {"a": 1}}, {"1": {"a": 1.0}}, measures, **keywords)
-
-
-def test_evaluate_refuses_what_cannot_be_ranked():
-    for qrels, run in (({"1": {"a": 1}}, {"2": {"a": 1.0}}), ({}, {}), ({"1": {"a": 1}}, {"1": {"a": math.nan}})):
-        with pytest.raises(TrecEvalError):
-            evaluate(qrels, run)
-
-
-@pytest.mark.parametrize("grade", [-2 ** 63 - 1, 2 ** 63, 10 ** 400])
-@pytest.mark.parametrize("rel_format", ["qrels", "qrels_jg"])
-def test_grades_beyond_64_bits(grade, rel_format):
-    judgments = {"a": 1, "b": grade}
-    qrels = {"1": judgments if rel_format == "qrels" else {"ann": judgments}}
-    message = "topic '1', document 'b': expected an integer of 64 bits as grade, found %d" % grade
-    with pytest.raises(TrecEvalError, match="^%s$" % message):
-        evaluate(qrels, {"1": {"a": 1.0}}, ["num_q"], rel_format=rel_format)
-
-
-def test_grades_of_64_bits():
-    scores = {"a": 3.0, "b": 2.0, "c": 1.0}
-    values = evaluate({"1": {"a": -2 ** 63, "b": 1, "c": 2 ** 63 - 1}}, {"1": scores}, ["all_trec"])
-    assert values.summary["ndcg"] == (1 / math.log2(3) + 2.0 ** 63 / 2) / (2.0 ** 63 + 1 / math.log2(3))
-
-
-@pytest.mark.parametrize("measures", [[1], [None], [b"map"]])
-def test_measures_that_are_no_strings(measures):
-    for evaluate_them in (lambda: evaluate({"1": {"a": 1}}, {"1": {"a": 1.0}}, measures),
-                          lambda: evaluate_files(["1 0 a 1"], ["1 Q0 a 1 1 tag"], measures)):
-        with pytest.raises(TypeError, match="^expected strings as measures, found %r$" % measures[0]):
-            evaluate_them()
-
-
-@pytest.mark.parametrize("read", [read_run, read_qrels, read_prefs])
-@pytest.mark.parametrize("line", [1, None, ["1", "Q0"]])
-def test_lines_that_are_no_text(read, line):
-    with pytest.raises(TypeError, match="^%s$" % re.escape("expected lines of str or bytes, found %r" % (line,))):
-        read([line])
-
-
-@pytest.mark.parametrize("scores", [{"a": 2 ** 53 + 1, "b": 2 ** 53}, {"a": 2.0, "b": 2}, {"a": True, "b": 1.0}])
-def test_judge_compares_scores_as_doubles(scores):
-    assert judge({"a": 1}, scores).grades == {2: 1}  # tied, and b is the greater docno
-    assert judge_prefs({"ann": {"page 1": [("a", 2), ("b", 1)]}}, scores).docnos == ["a", "b"]
-
-
-@pytest.mark.parametrize("judgments, scores, error, message", [
-    ({"a": 1}, {"a": "x"}, TypeError, "the topic, document 'a': expected a number as score, found 'x'"),
-    ({"a": 1}, {"a": math.nan}, TrecEvalError, "the topic, document 'a': expected a number as score, found nan"),
-    ({"a": 0.5}, {"a": 1}, TypeError, "the topic, document 'a': expected an integer of 64 bits as grade, found 0.5"),
-    ({"a": 1}, ["a"], TypeError, "the topic: expected a dict {docno: score}, found list"),
-])
-def test_what_judge_refuses(judgments, scores, error, message):
-    with pytest.raises(error, match="^%s$" % re.escape(message)):
-        judge(judgments, scores)
-
-
-@pytest.mark.parametrize("ranks, unretrieved, gains", [
-    ("10000010-1.0000001", "1", {1: 0.3}), ("2-0-1-1-1", "", {1: 0.1, 2: 7.7}), ("0001001", "", {1: 2.0 ** 53}),
-    ("10020001", "", {1: 2.0 ** 54, 2: 3.7}),
-])
-def test_g_adds_the_costs_one_by_one(ranks, unretrieved, gains):
-    topic = trec_eval_ref.example_ranking(ranks, unretrieved)
-    grades = sorted((int(grade) for grade in ranks + unretrieved if grade.isdigit()), reverse=True)
-    ideal = [gain for gain in sorted((gains.get(grade, grade) for grade in grades), reverse=True) if gain > 0]
-    cost = gained = value = 0.0
-    for i, character in enumerate(ranks):
-        cost += max(ideal[i], 1.0) if i < len(ideal) else 1.0
-        gain = gains.get(int(character), int(character)) if character.isdigit() else 0
-        if gain:
-            gained += gain
-            value += gain / math.log2(max(2 + cost - gained, 1.5))
-    assert trec_eval_ref.normalised_g(topic, gains) == value / functools.reduce(operator.add, ideal)
-
-
-def test_tied_docnos_of_the_same_bytes():
-    docnos = ["\ud800", "\udced\udca0\udc80"]
-    assert len(judge(dict.fromkeys(docnos, 1), dict.fromkeys(docnos, 1.0)).grades) == 2
-
-
-def test_evaluate_merges_parameters():
-    judgments, scores = ranked([2, 7], 12, 1)
-    values = evaluate({"1": judgments}, {"1": scores}, ["P.10", "map", "P.5", "P.5,7", "ndcg.1=3", "ndcg.1=5"]).summary
-    assert values == {"map": (1 / 2 + 2 / 7) / 3, "P_5": 0.2, "P_7": 2 / 7, "P_10": 0.2,
-                      "ndcg_1=3": values["ndcg_1=3"], "ndcg_1=5": values["ndcg_1=5"]}
-    assert [name for name in values if name.startswith("P_")] == ["P_5", "P_7", "P_10"]
-    assert math.isclose(values["ndcg_1=3"], values["ndcg_1=5"])
+# ---- Evaluating ----
 
 
 def test_evaluate_takes_the_official_measures_by_default():
@@ -1431,21 +900,27 @@ def test_evaluate_in_threads():
         assert list(found) == expected * 2
 
 
-def test_a_measure_of_one_topic():
-    topic = judge({"a": 1, "b": 0, "c": 2, "d": -1}, {"a": 1.0, "b": 2.0, "d": 3.0, "x": 4.0}, relevance_level=1)
-    assert topic.num_ret == 4 and topic.num_rel == 2 and topic.relevant_ranks == [4]
-    assert MEASURES["map"].function(topic) == trec_eval_ref.average_precision(topic) == 1 / 4 / 2
-    assert trec_eval_ref.precision(topic, 5) == 1 / 5
-    assert trec_eval_ref.relevance_string(topic, 10) == "-.01"
-    assert judge({"a": 1}, {"a": 1.0, "b": 2.0}, judged_only=True).relevant_ranks == [1]
-    assert judge({"a": 1}, {"a": 1.0, "b": 2.0}, depth=1).relevant_ranks == []
-    assert judge({"a": 1}, {"a": 1.0, "b": 1.0 + 1e-9}, release="9.0.8").relevant_ranks == [2]
+def test_evaluate_takes_integers_of_other_types():
+    class Grade:
+        def __index__(self):
+            return 2
+    assert evaluate({"1": {"a": Grade(), "b": True}}, {"1": {"a": 1, "b": 2}}, ["relstring"]).topics == {
+        "1": {"relstring": "12"}}
 
 
-def test_nicknames_name_measures():
-    assert {"official", "set", "all_trec"} <= set(NICKNAMES)
-    for members in NICKNAMES.values():
-        assert set(members) <= set(MEASURES) and len(set(members)) == len(members)
+@pytest.mark.parametrize("keywords, measures, message", [
+    ({}, ["mapp"], "did you mean map"), ({}, ["P.0"], "expected cutoffs"), ({"release": "8"}, ["map"], "release"),
+    ({"release": "9.0.8"}, ["rbp"], "unknown measure"),
+])
+def test_evaluate_raises_value_errors(keywords, measures, message):
+    with pytest.raises(TrecEvalError, match=message):
+        evaluate({"1": {"a": 1}}, {"1": {"a": 1.0}}, measures, **keywords)
+
+
+def test_evaluate_refuses_what_cannot_be_ranked():
+    for qrels, run in (({"1": {"a": 1}}, {"2": {"a": 1.0}}), ({}, {}), ({"1": {"a": 1}}, {"1": {"a": math.nan}})):
+        with pytest.raises(TrecEvalError):
+            evaluate(qrels, run)
 
 
 @pytest.mark.parametrize("keywords, message", [
@@ -1478,57 +953,10 @@ def test_types_that_evaluate_refuses(qrels, run, message):
         evaluate(qrels, run, ["map"])
 
 
-def test_evaluate_takes_integers_of_other_types():
-    class Grade:
-        def __index__(self):
-            return 2
-    assert evaluate({"1": {"a": Grade(), "b": True}}, {"1": {"a": 1, "b": 2}}, ["relstring"]).topics == {
-        "1": {"relstring": "12"}}
-
-
-def test_evaluate_warns_of_ignored_parameters():
-    with pytest.warns(TrecEvalWarning, match="^measure map: ignored parameters: '3'$") as caught:
-        evaluate({"1": {"a": 1}}, {"1": {"a": 1.0}}, ["map.3"])
-    assert caught[0].filename == __file__
-
-
-@pytest.mark.parametrize("qrels, run, message", [
-    (RUN, QRELS, "qrels.txt:1: expected 4 fields .*; are the files the wrong way round"),
-    (QRELS, QRELS, "run.txt:1: expected 6 fields .*; are the files the wrong way round"),
-])
-def test_swapped_files_are_recognised(tmp_path, qrels, run, message):
-    assert_error(run_main(FILES, write(tmp_path, qrels, run)), 2, message)
-
-
-def test_a_stand_in_for_standard_output_that_cannot_be_written():
-    class Broken(io.StringIO):
-        def writelines(self, lines):
-            raise OSError(28, "No space left on device")
-    errors = io.StringIO()
-    with working_in(OFFICIAL.directory), contextlib.redirect_stdout(Broken()), contextlib.redirect_stderr(errors):
-        assert trec_eval_ref.main(FILES) == 2
-    assert errors.getvalue() == "trec_eval_ref: standard output: cannot be written: No space left on device\n"
-
-
-def test_standard_output_that_has_been_closed():
-    closed, errors = io.StringIO(), io.StringIO()
-    closed.close()
-    with working_in(OFFICIAL.directory), contextlib.redirect_stdout(closed), contextlib.redirect_stderr(errors):
-        assert trec_eval_ref.main(FILES) == 2
-    assert errors.getvalue() == "trec_eval_ref: standard output: cannot be written: it is closed\n"
-
-
-def test_no_place_for_a_copy_of_standard_input():
-    with mock.patch("tempfile.TemporaryFile", side_effect=FileNotFoundError(2, "No usable temporary directory found")):
-        result = run_main(["qrels.txt", "-"], OFFICIAL.directory)
-    assert_error(result, 2, "standard input: cannot be read: No usable temporary directory found")
-
-
-def test_open_files_that_are_no_io_classes(tmp_path):
-    with tempfile.NamedTemporaryFile(dir=str(tmp_path)) as file:
-        file.write(gzip.compress(QRELS))
-        file.seek(0)
-        assert read_qrels(file) == {"1": {"a": 1, "b": 0}, "2": {"a": 1}}
+@pytest.mark.parametrize("topic", [1, None, b"1"])
+def test_topics_of_a_run_that_are_no_strings(topic):
+    with pytest.raises(TypeError, match="^expected strings as topics, found %r$" % topic):
+        evaluate({"1": {"a": 1}}, {topic: {"a": 1.0}}, ["map"])
 
 
 @pytest.mark.parametrize("keywords", [dict(relevance_level=1.5), dict(depth="1"), dict(collection_size=None)])
@@ -1540,9 +968,26 @@ def test_settings_that_are_no_integers(keywords):
         judge({"a": 1}, {"a": 1.0}, **keywords)
 
 
-def test_judge_refuses_a_negative_depth():
-    with pytest.raises(TrecEvalError, match="^expected a depth from 0, found -1$"):
-        judge({"a": 1}, {"a": 1.0}, depth=-1)
+@pytest.mark.parametrize("keyword", ["relevance_level", "depth", "collection_size"])
+def test_settings_of_more_than_64_bits(keyword):
+    with pytest.raises(TrecEvalError, match="^expected integers of 64 bits as relevance_level, depth and"):
+        evaluate({"1": {"a": 1}}, {"1": {"a": 1.0}}, ["utility.1,0,0,1"], **{keyword: 10 ** 400})
+
+
+@pytest.mark.parametrize("grade", [-2 ** 63 - 1, 2 ** 63, 10 ** 400])
+@pytest.mark.parametrize("rel_format", ["qrels", "qrels_jg"])
+def test_grades_beyond_64_bits(grade, rel_format):
+    judgments = {"a": 1, "b": grade}
+    qrels = {"1": judgments if rel_format == "qrels" else {"ann": judgments}}
+    message = "topic '1', document 'b': expected an integer of 64 bits as grade, found %d" % grade
+    with pytest.raises(TrecEvalError, match="^%s$" % message):
+        evaluate(qrels, {"1": {"a": 1.0}}, ["num_q"], rel_format=rel_format)
+
+
+def test_grades_of_64_bits():
+    scores = {"a": 3.0, "b": 2.0, "c": 1.0}
+    values = evaluate({"1": {"a": -2 ** 63, "b": 1, "c": 2 ** 63 - 1}}, {"1": scores}, ["all_trec"])
+    assert values.summary["ndcg"] == (1 / math.log2(3) + 2.0 ** 63 / 2) / (2.0 ** 63 + 1 / math.log2(3))
 
 
 @pytest.mark.parametrize("rel_format", ["qrels_jg", "prefs", "qrels_prefs"])
@@ -1551,15 +996,265 @@ def test_judgments_of_another_format(rel_format):
         evaluate({"1": {"a": 1}}, {"1": {"a": 1.0}}, ["num_q"], rel_format=rel_format)
 
 
-@pytest.mark.parametrize("ranks, gains, value", [("101", {2: 2.0}, 0.3125), ("3", {3: 1.0}, 0.25)])
-def test_rbp_scales_by_grades_that_do_not_occur(ranks, gains, value):
-    topic = trec_eval_ref.example_ranking(ranks)
-    assert trec_eval_ref.rank_biased_precision(topic, 0.5, gains) == value
+# ---- Z-scores ----
 
 
-def test_the_table_of_measures_in_the_readme():
-    rows = re.findall(r"^\| `(\w+)` \| `(\w+)` \| ", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
-    assert rows == [(name, measure.function.__name__) for name, measure in MEASURES.items()]
+def zscores(directory, norms, *options):
+    """The output with Z-scores by these norms, on a collection where topic 1 has an AP of 1/2, and topic 2 of 1."""
+    write(directory, {"1": {"a": 1, "b": 0}, "2": {"a": 1}, "3": {"a": 3}},
+          {"1": {"b": 2, "a": 1, "c": 0}, "2": {"a": 1}})
+    (directory / "norms").write_bytes(norms.encode())
+    return run_main(["-q", *options, "-Z", "norms", "qrels.txt", "run.txt"], directory)
+
+
+def test_zscores_by_hand(tmp_path):
+    result = zscores(tmp_path, "1 map 0.25 0.1\n2 map 0.5 2\n1 num_ret 1 4\n\n# comment\n2 num_ret 2 0.5\n",
+                     "-m", "map", "-m", "num_ret", "-m", "num_q")
+    assert result.out.decode() == "".join("Z%-22s\t%s\t%s\n" % line for line in (
+        ("num_ret", "1", "0.5000"), ("map", "1", "2.5000"), ("num_ret", "2", "-2.0000"), ("map", "2", "0.2500"),
+        ("num_q", "all", "2.0000"), ("num_ret", "all", "-1.5000"), ("map", "all", "1.3750")))
+    assert result.status == 0 and "missing" not in result.err
+
+
+def test_zscores_without_deviation(tmp_path):
+    assert printed(zscores(tmp_path, "1 map 0.5 0\n2 map 0.5 0\n", "-m", "map").out) == {
+        "1": {"Zmap": "0.0000"}, "2": {"Zmap": "-1000000.0000"}, "all": {"Zmap": "-500000.0000"}}
+
+
+def test_zscores_without_a_line(tmp_path):
+    result = zscores(tmp_path, "1 map 0.5 1\n2 P_5 0.2 0.1\n", "-m", "map", "-m", "P.5", "-M", "5")
+    assert printed(result.out) == {"1": {"Zmap": "0.0000", "ZP_5": "-1000000.0000"},
+                                   "2": {"Zmap": "-1000000.0000", "ZP_5": "0.0000"},
+                                   "all": {"Zmap": "-500000.0000", "ZP_5": "-500000.0000"}}
+    warnings = [line for line in result.err.splitlines() if "-1000000" in line]
+    assert warnings == ["trec_eval_ref: warning: zscores: expected a line for each value, found none for topic '1', "
+                        "measure P_5, which becomes -1000000 (2 in all)"]
+    assert zscores(tmp_path, "1 map 0.5 1\n", "--strict", "-m", "map").status == 2
+
+
+@pytest.mark.parametrize("norms, message", named([
+    ("three fields", "1 map 0 1\n1 P_5 1\n", "norms:2: expected 4 fields (topic measure mean deviation), found 3: "
+     "'1 P_5 1'"),
+    ("five fields", "1 map 0 1 2\n", "norms:1: expected 4 fields (topic measure mean deviation), found 5: "
+     "'1 map 0 1 2'"),
+    ("twice", "1 map 0 1\n2 map 0 1\n1 map 0 1\n", "norms:3: expected one line a topic and measure, found 'map' of "
+     "topic '1' again"),
+    ("mean", "1 map x 1\n", "norms:1: expected a number as mean, found 'x'"),
+    ("half a mean", "1 map 0.5x 1\n", "norms:1: expected a number as mean, found '0.5x'"),
+    ("deviation", "1 map 0 nan\n", "norms:1: expected a number as deviation, found 'nan'"),
+    ("infinite", "1 map inf 1\n", "norms:1: expected 0 or a number from 1e-100 to 1e100 as mean, found 'inf'"),
+    ("underscores", "1 map 1_0 1\n", "norms:1: expected a number as mean, found '1_0'"),
+    ("too small", "1 map 0 1e-320\n", "norms:1: expected 0 or a number from 1e-100 to 1e100 as deviation, found "
+     "'1e-320'"),
+    ("empty", "", "norms: expected lines of Z-score norms (topic measure mean deviation), found none"),
+    ("comments", "# none\n\n", "norms: expected lines of Z-score norms (topic measure mean deviation), found none"),
+]))
+def test_zscores_that_cannot_be_read(tmp_path, norms, message):
+    assert zscores(tmp_path, norms, "-m", "map") == Result(2, b"", "trec_eval_ref: %s\n" % message)
+
+
+def test_zscores_that_are_not_there(tmp_path):
+    write(tmp_path, {"1": {"a": 1}}, {"1": {"a": 1}})
+    result = run_main(["-Z", "none", "qrels.txt", "run.txt"], tmp_path)
+    assert (result.status, result.out) == (2, b"") and result.err.startswith("trec_eval_ref: none: cannot be read")
+
+
+def test_zscores_of_geometric_means(tmp_path):
+    values = printed(zscores(tmp_path, "1 gm_map -0.5 2\n2 gm_map 0.25 0.5\n", "-m", "gm_map", "--digits", "9").out)
+    logarithms = (math.log(0.5) + 0.5) / 2, (0 - 0.25) / 0.5
+    assert values == {"all": {"Zgm_map": "%.9f" % math.exp(sum(logarithms) / 2)}}
+
+
+@pytest.mark.parametrize("mean, expected", [("-1000", math.exp(709)), ("-1e100", math.exp(709)), ("1e100", 0.0)])
+def test_zscores_beyond_the_end_of_the_doubles(mean, expected):
+    norms = {topic: {"gm_map": (float(mean), 1.0), "map": (float(mean), 1e-100)} for topic in "12"}
+    values = evaluate({"1": {"a": 1}, "2": {"a": 1}}, {"1": {"a": 1}, "2": {"a": 1}}, ["gm_map", "map"], zscores=norms)
+    assert values.summary["Zgm_map"] == expected
+    assert math.isfinite(values.summary["Zmap"])
+
+
+@pytest.mark.parametrize("norms, error, message", [
+    ([], TypeError, "expected a dict of dicts as zscores, found list"),
+    ({"1": 0.5}, TypeError, "expected a dict of dicts as zscores of topic '1', found float"),
+    ({"1": {"map": 0.5}}, TypeError, "topic '1', measure 'map': expected a pair (mean, deviation), found 0.5"),
+    ({"1": {"map": (1, 2, 3)}}, TypeError, "expected a pair (mean, deviation), found (1, 2, 3)"),
+    ({"1": {"map": (0, 10 ** 400)}}, TrecEvalError, "as mean and as deviation, found (0, 1%s)" % ("0" * 400)),
+    ({"1": {"map": b"\0" * 16}}, TypeError, "expected a pair (mean, deviation), found %r" % (b"\0" * 16)),
+    ({1: {"map": (0, 1)}}, TypeError, "expected strings as topics, found 1"),
+    ({"1": {"map": ("1", "2")}}, TypeError, "expected a pair (mean, deviation), found ('1', '2')"),
+    ({"1": {"map": (math.nan, 1)}}, TrecEvalError, "from 1e-100 to 1e100 as mean and as deviation, found (nan, 1)"),
+    ({"1": {"map": (0, math.inf)}}, TrecEvalError, "from 1e-100 to 1e100 as mean and as deviation, found (0, inf)"),
+    ({"1": {"map": (0, 1e-300)}}, TrecEvalError, "from 1e-100 to 1e100 as mean and as deviation, found (0, 1e-300)"),
+])
+def test_zscores_that_evaluate_refuses(norms, error, message):
+    for evaluate_with in (lambda: evaluate({"1": {"a": 1}}, {"1": {"a": 1.0}}, ["map"], zscores=norms),
+                          lambda: evaluate_files(["1 0 a 1"], ["1 Q0 a 1 1 tag"], ["map"], zscores=norms)):
+        with pytest.raises(error, match="%s$" % re.escape(message)):
+            evaluate_with()
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_zscores_with_missing_topics(tmp_path, release):
+    norms = "".join("%d %s 0.5 1\n" % (topic, name) for topic in (1, 2, 3) for name in ("map", "num_rel", "gm_map"))
+    values = printed(zscores(tmp_path, norms, *release_option(release), "-c", "-m", "num_q", "-m", "num_rel",
+                             "-m", "map", "-m", "gm_map").out)
+    assert list(values) == (["1", "2", "3", "all"] if release == "10.0" else ["1", "2", "all"])
+    floor = math.log(0.00001)
+    third, logarithm = (-0.5, floor - 0.5) if release == "10.0" else (0, floor)
+    assert values["all"] == {"Znum_q": "3.0000", "Znum_rel": "3.0000", "Zmap": "%.4f" % ((0 + 0.5 + third) / 3),
+                             "Zgm_map": "%.4f" % math.exp((math.log(0.5) - 0.5 - 0.5 + logarithm) / 3)}
+
+
+def test_zscores_leave_texts_alone(tmp_path):
+    out = zscores(tmp_path, "1 relstring 1 1\n", "-m", "runid", "-m", "relstring").out
+    assert out.decode() == "".join("%-22s\t%s\t%s\n" % line for line in (
+        ("relstring", "1", "'01-'"), ("relstring", "2", "'1'"), ("runid", "all", "tag")))
+
+
+def test_zscores_in_the_library(tmp_path):
+    norms = trec_eval_ref.read_zscores(FIXTURES / "worked" / "zscores.txt")
+    assert norms["2"]["recip_rank"] == (0.617, 0.25) and norms["1"]["num_ret"] == (10.0, 0.0)
+    assert norms == trec_eval_ref.read_zscores((FIXTURES / "worked" / "zscores.txt").read_text().splitlines())
+    with pytest.raises(TrecEvalError, match="zscores:1: expected a number"):
+        trec_eval_ref.read_zscores(["1 map x 1"])
+    qrels, run = read_qrels(FIXTURES / "worked" / "qrels.txt"), read_run(FIXTURES / "worked" / "run.txt")
+    measures = ["map", "P.5", "num_ret", "num_q"]
+    values = evaluate(qrels, run, measures, zscores=norms)
+    plain = evaluate(qrels, run, measures)
+    assert values.topics == {topic: {
+        "Znum_ret": 0.0, "Zmap": (of_topic["map"] - norms[topic]["map"][0]) / 0.1,
+        "ZP_5": (of_topic["P_5"] - norms[topic]["P_5"][0]) / 0.12} for topic, of_topic in plain.topics.items()}
+    assert values.summary["Zmap"] == (values.topics["1"]["Zmap"] + values.topics["2"]["Zmap"]) / 2
+    from_files = evaluate_files(FIXTURES / "worked" / "qrels.txt", FIXTURES / "worked" / "run.txt", measures,
+                                zscores=norms)
+    assert from_files == values
+    out = run_main(["--json", "-q", *itertools.chain.from_iterable(("-m", measure) for measure in measures),
+                    "-Z", "zscores.txt", "qrels.txt", "run.txt"], FIXTURES / "worked").out
+    report = json.loads(out)
+    assert (report["topics"], report["summary"]) == values
+
+
+def test_missing_zscores_are_warned_of_in_the_library():
+    with pytest.warns(TrecEvalWarning, match="-1000000"):
+        values = evaluate_files(["1 0 a 1"], ["1 Q0 a 1 1 t"], ["map"], zscores={})
+    assert values.summary == {"Zmap": -1000000.0}
+
+
+# ---- Files ----
+
+
+def test_fields_are_separated_by_ascii_white_space_alone(tmp_path):
+    write(tmp_path, "\xa01\t0 \x0b\x0ca\u2003 1\r\n\n \t\r\n\xa01 0 b 0",
+          "\xa01 Q0 a\u2003 1 1 t\r\n\r\n \xa01 Q0 b 2 2 t\x0c")
+    assert printed(score(tmp_path, "-q", "-m", "recip_rank")) == {
+        "\xa01": {"recip_rank": "0.5000"}, "all": {"recip_rank": "0.5000"}}
+
+
+def test_names_need_not_be_valid_utf8(tmp_path):
+    write(tmp_path, b"t\xff 0 a\xfe 1\n", b"t\xff Q0 a\xfe 1 1 tag\xc3\n")
+    assert score(tmp_path, "-q", "-m", "runid", "-m", "map") == (
+        b"map                   \tt\xff\t1.0000\nrunid                 \tall\ttag\xc3\n"
+        b"map                   \tall\t1.0000\n")
+    report = json.loads(score(tmp_path, "-q", "--json", "-m", "runid", "-m", "map"))
+    assert report["topics"] == {"t\udcff": {"map": 1.0}} and report["summary"]["runid"] == "tag\udcc3"
+
+
+@pytest.mark.parametrize("text, grade", [
+    ("1", 1), ("+2", 2), ("-3", -3), ("1.7", 1), ("abc", 0), ("3x", 3), ("-", 0), ("00012", 12), ("1_0", 1), ("1e3", 1),
+])
+def test_grades_are_read_as_atol_does(text, grade):
+    with contextlib.nullcontext() if re.fullmatch("[+-]?[0-9]+", text) else pytest.warns(TrecEvalWarning):
+        assert read_qrels(["1 0 a " + text]) == {"1": {"a": grade}}
+
+
+@pytest.mark.parametrize("text, value, plain", [
+    ("1e-3", 1e-3, True), ("-.5", -0.5, True), ("+2.5E-1", 0.25, True), ("07.0", 7.0, True), ("5.", 5.0, True),
+    ("inf", math.inf, True), ("-inf", -math.inf, True), ("INFINITY", math.inf, True), ("1e400", math.inf, True),
+    ("abc", 0.0, False), ("1d3", 1.0, False), ("1_0", 1.0, False), ("1.5e", 1.5, False), (".", 0.0, False),
+    ("0x10", 16.0, False), ("infx", math.inf, False), ("\u0661", 0.0, False), ("--1", 0.0, False),
+])
+def test_scores_are_read_as_atof_does(text, value, plain):
+    with contextlib.nullcontext() if plain else pytest.warns(TrecEvalWarning):
+        assert read_run(["1 Q0 a 1 %s tag" % text]) == {"1": {"a": value}}
+
+
+@pytest.mark.parametrize("last_lines, tag", [
+    (b"2 Q0 a 1 1 last\n\n  \n", b"last"), (b"2 Q0 a 1 1 last extra", b"last"),
+    (b"2 Q0 a 1 1 last\n # comment\n", b"last"),
+])
+def test_runid_is_the_last_tag(tmp_path, last_lines, tag):
+    write(tmp_path, "1 0 a 1\n", b"1 Q0 a 1 1 first\n" + last_lines)
+    assert score(tmp_path, "-m", "runid") == b"runid                 \tall\t%s\n" % tag
+
+
+@pytest.mark.parametrize("qrels", [
+    b"\n1 0 a 1\n\n \t\n1 0 b 0\n\n", b"# one\n# two\n1 0 a 1\n#\n#three\n1 0 b 0", b"\xef\xbb\xbf1 0 a 1\n1 0 b 0\n",
+    b"\xef\xbb\xbf# comment\n1 0 a 1\n1 0 b 0\n",
+], ids=["blank lines", "comments", "byte-order mark", "byte-order mark and comment"])
+def test_lines_without_judgments_are_skipped(tmp_path, qrels):
+    write(tmp_path, qrels, "1 Q0 b 1 2 t\n1 Q0 a 2 1 t\n")
+    assert printed(score(tmp_path, "-q", "-m", "map", "-m", "num_nonrel_judged_ret"))["1"] == {
+        "map": "0.5000", "num_nonrel_judged_ret": "1"}
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress,
+                                  lambda text: gzip.compress(text[:100]) + gzip.compress(text[100:])],
+                         ids=["gzip", "bzip2", "xz", "gzip in two parts"])
+@pytest.mark.parametrize("which", ["qrels.txt", "run.txt"])
+def test_compressed_files_are_recognised_by_their_content(tmp_path, pack, which):
+    for name in ("qrels.txt", "run.txt"):
+        content = (ALL_TREC.directory / name).read_bytes()
+        (tmp_path / name).write_bytes(pack(content) if name == which else content)
+    assert run_main(ALL_TREC.arguments, tmp_path) == Result(0, ALL_TREC.expected, "")
+    for read in (read_qrels,) if which == "qrels.txt" else (read_run,):
+        with open(str(tmp_path / which), "rb") as file:
+            assert read(file) == read(tmp_path / which) == read(ALL_TREC.directory / which)
+
+
+def test_readers_take_paths_files_and_lines(tmp_path):
+    expected_qrels = {"1": {"a": 1, "é": 0}, "2": {"a": -1}}
+    expected_run = {"1": {"é": 2.5, "a": -1.0}, "2": {"a": 1e-3}}
+    write(tmp_path, expected_qrels, expected_run)
+    for name, read, expected in (("qrels.txt", read_qrels, expected_qrels), ("run.txt", read_run, expected_run)):
+        path = tmp_path / name
+        assert read(path) == read(str(path)) == read(os.fsencode(str(path))) == expected
+        with open(str(path), encoding="utf-8") as text, open(str(path), "rb") as binary:
+            assert read(text) == read(binary) == expected
+        lines = path.read_text(encoding="utf-8").splitlines()
+        assert read(lines) == read(iter(lines)) == read([line + "\n" for line in lines]) == expected
+        assert read([line.encode() for line in lines]) == read(io.BytesIO(path.read_bytes())) == expected
+        assert read(io.StringIO("\n".join(lines))) == expected
+        assert all(type(key) is str for topic, documents in read(path).items() for key in (topic, *documents))
+
+
+def test_open_files_that_are_no_io_classes(tmp_path):
+    with tempfile.NamedTemporaryFile(dir=str(tmp_path)) as file:
+        file.write(gzip.compress(QRELS))
+        file.seek(0)
+        assert read_qrels(file) == {"1": {"a": 1, "b": 0}, "2": {"a": 1}}
+
+
+@pytest.mark.parametrize("read", [read_run, read_qrels, read_prefs])
+@pytest.mark.parametrize("line", [1, None, ["1", "Q0"]])
+def test_lines_that_are_no_text(read, line):
+    with pytest.raises(TypeError, match="^%s$" % re.escape("expected lines of str or bytes, found %r" % (line,))):
+        read([line])
+
+
+def test_readers_raise_value_errors():
+    for read, line in ((read_qrels, "1 0 a"), (read_run, "1 Q0 a 1 1")):
+        with pytest.raises(TrecEvalError, match=":1: expected [46] fields") as caught:
+            read([line])
+        assert isinstance(caught.value, ValueError) and caught.value.status == 2
+    with pytest.raises(TrecEvalError, match="qrels:3: .*'a' of topic '1'.* line 1") as caught:
+        read_qrels(["1 0 a 1", "2 0 a 1", "1 0 a 0"])
+    assert caught.value.status == 4
+    with pytest.raises(TrecEvalError, match="run:3: .*'a' of topic '1'.* line 1"):
+        read_run(["1 Q0 a 1 1 t", "2 Q0 a 1 1 t", "1 Q0 a 1 1 t"])
+    with pytest.raises(TrecEvalError, match="release"):
+        read_qrels(["1 0 a 1"], release="8")
+    with pytest.raises(TrecEvalError, match="expected 4 fields"):
+        read_qrels(["# comment", "1 0 a 1"], release="9.0.8")
 
 
 # ---- Runs and qrels that are not grouped by topic ----
@@ -1662,6 +1357,624 @@ def test_qrels_that_are_not_grouped_by_topic(tmp_path):
         lines = (ALL_TREC.directory / name).read_bytes().splitlines()
         (tmp_path / name).write_bytes(b"\n".join(scattered(lines[:-1], set(), name) + lines[-1:]))
     assert run_main(ALL_TREC.arguments, tmp_path) == Result(0, ALL_TREC.expected, "")
+
+
+# ---- Errors: one line, an exit status, and nothing on standard output ----
+
+
+FILE_ERRORS = [  # what, qrels, run, exit status, message
+    ("empty qrels", b"", RUN, 2, r"qrels\.txt: expected lines of .*topic iter docno grade.*, found none"),
+    ("empty run", QRELS, b"", 2, r"run\.txt: expected lines of .*topic Q0 docno rank score tag.*, found none"),
+    ("comments alone", b"# nothing\n\n", RUN, 2, r"qrels\.txt: expected lines .* found none"),
+    ("binary qrels", b"1 0 a 1\n1 0 \0 1\n", RUN, 2, r"qrels\.txt:2: .*NUL byte"),
+    ("binary run", QRELS, RUN + b"\0", 2, r"run\.txt:4: .*NUL byte"),
+    ("few fields in qrels", b"1 0 a 1\n1 0 b\n", RUN, 2, r"qrels\.txt:2: expected 4 fields \(topic iter docno grade\), "
+                                                         r"found 3: '1 0 b'"),
+    ("many fields in qrels", b"\n1 0 a b 1\n", RUN, 2, r"qrels\.txt:2: expected 4 fields .* found 5: '1 0 a b 1'"),
+    ("few fields in run", QRELS, RUN + b"\n301 Q0 FT911-1 1", 2,
+     r"run\.txt:5: expected 6 fields \(topic Q0 docno rank score tag\), found 4: '301 Q0 FT911-1 1'"),
+    ("NaN score", QRELS, RUN + b"2 Q0 b 2 nan tag\n", 2, r"run\.txt:4: expected a number as score, found 'nan'"),
+    ("NaN score in capitals", QRELS, b"1 Q0 c 1 -NaN tag\n" + RUN, 2, r"run\.txt:1: .*'-NaN'"),
+    ("duplicate in qrels", QRELS + b"1 0 b 1\n", RUN, 4, r"qrels\.txt:4: .*'b' of topic '1'.* line 2\b"),
+    ("duplicate in run", QRELS, RUN + b"2 Q0 a 1 1.0 tag\n", 4, r"run\.txt:4: .*'a' of topic '2'.* line 3\b"),
+    ("duplicate in topics that come back", b"2 0 b 1\n" + QRELS + b"2 0 b 1\n",
+     RUN + b"1 Q0 c 1 1 t\n2 Q0 b 1 1 t\n", 4, r"qrels\.txt:5: .*'b' of topic '2'.* line 1\b"),
+    ("no topic in common", QRELS, b"x1 Q0 a 1 1 t\nx2 Q0 a 1 1 t\nx3 Q0 a 1 1 t\n", 7,
+     r"qrels\.txt has 2 topics \('1'\), run\.txt has 3 topics \('x1'\)"),
+] + [("truncated %s in %s" % (name, which), content if which == "qrels" else QRELS,
+      content if which == "run" else RUN, 2, which + r"\.txt: cannot be read: .*")
+     for name, content in [("gzip", gzip.compress(RUN * 99)[:-20]), ("bzip2", bz2.compress(RUN * 99)[:-20]),
+                           ("xz", lzma.compress(RUN * 99)[:-20]), ("gzip header", b"\x1f\x8b"),
+                           ("damaged gzip", b"\x1f\x8b\x08\0\0\0\0\0\0\xff" + b"\xff" * 50),
+                           ("damaged xz", lzma.compress(RUN)[:20] + b"\xff" * 50)]
+     for which in ("qrels", "run")]
+
+
+@pytest.mark.parametrize("qrels, run, status, message", named(FILE_ERRORS))
+def test_error_in_a_file(tmp_path, qrels, run, status, message):
+    write(tmp_path, qrels, run)
+    assert_error(run_main(["-q", *FILES], tmp_path), status, message)
+
+
+ARGUMENT_ERRORS = [  # arguments, exit status, message
+    (["none.txt", "run.txt"], 2, r"none\.txt: cannot be read: No such file"),
+    (["qrels.txt", "none.txt"], 2, r"none\.txt: cannot be read: No such file"),
+    (["qrels.txt", "."], 2, r"\.: cannot be read: "),
+    (["qrels.txt", ""], 2, r"cannot be read: "),
+    (["qrels.txt", "a\0b"], 2, r"cannot be read: "),
+    ([], 1, r"expected two files, QRELS and RUN, found 0; --help"),
+    (["qrels.txt"], 1, r"found 1; --help"),
+    ([*FILES, "third"], 1, r"found 3; --help"),
+    (["-", "-"], 1, r"standard input \(-\) for one file"),
+    ([*FILES, "-m"], 1, r"option -m requires argument"),
+    ([*FILES, "--measure"], 1, r"option --measure requires argument"),
+] + [(options + FILES, status, message) for options, status, message in [
+    (["-x"], 1, r"option -x .*--help"),
+    (["--nonsense"], 1, r"option --nonsense .*--help"),
+    (["--Re", "qrels"], 1, r"option --Re .*--help"),  # Rel_info_format or Results_format
+    (["--query=yes"], 1, r"option --query.* must not have an argument"),
+    (["-m", "mapp"], 1, r"unknown measure 'mapp'; did you mean map\?"),
+    (["-m", "MAPP"], 1, r"unknown measure 'MAPP'; did you mean map\?"),
+    (["-m", "ndgc_cut.5"], 1, r"unknown measure 'ndgc_cut'; did you mean ndcg_cut\?"),
+    (["-m", "zzzzzz"], 1, r"unknown measure 'zzzzzz'"),
+    (["-m", ""], 1, r"unknown measure ''"),
+    (["-m", "map@5"], 1, r"unknown measure 'map@5'"),
+    (["-m", "map\n\x1b[31m"], 1, r"unknown measure "),
+    (["-m", "P."], 1, r"measure P: expected parameters"),
+    (["-m", "P@"], 1, r"measure P: expected parameters"),
+    (["-m", "P.0"], 2, r"measure P: expected cutoffs: distinct integers above 0.*found '0'"),
+    (["-m", "P.-5"], 2, r"measure P: expected cutoffs.*'-5'"),
+    (["-m", "P.5,x"], 2, r"measure P: expected cutoffs.*'5,x'"),
+    (["-m", "P.5,,10"], 2, r"measure P: expected cutoffs.*'5,,10'"),
+    (["-m", "P.5,5"], 2, r"measure P: expected cutoffs: distinct.*'5,5'"),
+    (["-m", "P.5,5.5"], 2, r"measure P: expected cutoffs: distinct"),
+    (["-m", "P@0"], 2, r"measure P: expected cutoffs"),
+    (["-m", "iprec_at_recall..1,.10"], 2, r"measure iprec_at_recall: expected levels: distinct"),
+    (["-m", "11pt_avg.x"], 2, r"measure 11pt_avg: expected levels"),
+    (["-m", "utility.1,2,3"], 2, r"measure utility: expected .*decimal.*1,-1,0,0, found '1,2,3'"),
+    (["-m", "utility.1,2,3,4,5"], 2, r"measure utility: expected .*decimal.*'1,2,3,4,5'"),
+    (["-m", "ndcg.1"], 2, r"measure ndcg: expected gains: grade=gain.*'1'"),
+    (["-m", "ndcg.1=2,3"], 2, r"measure ndcg: expected gains"),
+    (["-m", "rbp.0.8"], 2, r"measure rbp: expected persistence.*'0\.8'"),
+    (["-m", "rbp_resid.x"], 2, r"measure rbp_resid: expected persistence"),
+    (["-m", "relstring.0"], 2, r"measure relstring: expected .*integer above 0.*'0'"),
+    (["-R", "nonsense"], 2, r"option -R: expected a format, one of qrels.*'nonsense'"),
+    (["-T", "nonsense"], 2, r"option -T: expected trec_results, found 'nonsense'"),
+    (["-l", "x"], 1, r"option -l: expected an integer, found 'x'"),
+    (["-l", "1.5"], 1, r"option -l: expected an integer, found '1\.5'"),
+    (["-M", "ten"], 1, r"option -M: expected an integer.*'ten'"),
+    (["-M", "-1"], 1, r"option -M: expected an integer from 0, found '-1'"),
+    (["-N", ""], 1, r"option -N: expected an integer.*''"),
+    (["-D", "x.1"], 1, r"option -D: expected an integer, found 'x'"),
+    (["--digits", "few"], 1, r"option --digits: expected an integer.*'few'"),
+    (["--digits", "-1"], 1, r"option --digits: expected an integer from 0"),
+    (["--digits", "99999999999"], 1, r"option --digits: expected "),
+    (["--release", "8.1"], 1, r"expected a release, one of 10\.0, 9\.0\.8, found '8\.1'"),
+    (["-D", "0.3"], 7, r"expected topic '3' in both qrels.txt and run.txt, found it in neither"),
+    (["-R", "qrels_jg", "-m", "map"], 4, r"measure map: expected judgments in format qrels, found qrels_jg"),
+    (["-R", "prefs", "-m", "map"], 4, r"measure map: expected judgments in format qrels, found prefs"),
+    (["-R", "qrels_prefs", "-m", "map_avgjg"], 4, r"measure map_avgjg: expected .*qrels_jg, found qrels_prefs"),
+    (["-m", "map_avgjg"], 4, r"measure map_avgjg: expected judgments in format qrels_jg, found qrels"),
+    (["-m", "all_prefs"], 4, r"measure prefs_\w+: expected judgments in format .*prefs, found qrels"),]]
+
+
+@pytest.mark.parametrize("arguments, status, message",
+                         named([(ascii(" ".join(case[0])), *case) for case in ARGUMENT_ERRORS]))
+def test_error_in_the_arguments(tmp_path, arguments, status, message):
+    write(tmp_path, QRELS, RUN)
+    assert_error(run_main(arguments, tmp_path), status, message)
+
+
+@pytest.mark.parametrize("qrels, run, message", [
+    (RUN, QRELS, "qrels.txt:1: expected 4 fields .*; are the files the wrong way round"),
+    (QRELS, QRELS, "run.txt:1: expected 6 fields .*; are the files the wrong way round"),
+])
+def test_swapped_files_are_recognised(tmp_path, qrels, run, message):
+    assert_error(run_main(FILES, write(tmp_path, qrels, run)), 2, message)
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_no_topic_in_common_is_no_error_where_missing_topics_are_evaluated(tmp_path, release):
+    write(tmp_path, QRELS, b"x Q0 a 1 1 t\n")
+    result = run_main(["-c", "-m", "num_q", "--release", release, *FILES], tmp_path)
+    if release == "10.0":
+        assert (result.status, printed(result.out)) == (0, {"all": {"num_q": "2"}})
+    else:
+        assert_error(result, 7, r"qrels\.txt has 2 topics")
+
+
+def test_duplicates_matter_only_in_topics_that_are_evaluated(tmp_path):
+    write(tmp_path, QRELS + b"3 0 a 1\n3 0 a 1\n", RUN + b"9 Q0 a 1 1 t\n9 Q0 a 1 1 t\n")
+    assert printed(score(tmp_path, "-m", "num_q"))["all"] == {"num_q": "2"}
+    assert_error(run_main(["-c", *FILES], tmp_path), 4, r"qrels\.txt:5: .*'a' of topic '3'.* line 4\b")
+    assert printed(score(tmp_path, "-c", "-m", "num_q", "--release", "9.0.8"))["all"] == {"num_q": "3"}
+
+
+def test_names_in_messages_are_printable_and_short(tmp_path):
+    write(tmp_path, QRELS, b"1 Q0 a\x1b[2J\r\xff " + b"x" * 10000)
+    result = run_main(FILES, tmp_path)
+    assert_error(result, 2, r"run\.txt:1: expected 6 fields .* found 5: ")
+    assert len(result.err) < 400 and result.err.rstrip("\n").isprintable()
+
+
+# ---- Warnings: one line a kind, with the first place and a count ----
+
+
+WARNINGS = [  # what, qrels, run, options, message
+    ("grade", b"1 0 a 1\n1 0 b 0.5\n2 0 a x\n", RUN, [],
+     r"qrels\.txt:2: expected an integer as grade, found '0\.5', read as 0 \(2 in all\)"),
+    ("one grade", b"1 0 a 1\n1 0 b 0\n2 0 a 1.7\n", RUN, [], r"qrels\.txt:3: .*'1\.7', read as 1$"),
+    ("score", QRELS, RUN.replace(b"2.0", b"abc") + b"2 Q0 b 2 1d3 tag\n", [],
+     r"run\.txt:1: expected a number as score, found 'abc', read as 0 \(2 in all\)"),
+    ("one score", QRELS, RUN + b"2 Q0 b 2 1_0 tag\n", [], r"run\.txt:4: .*'1_0', read as 1$"),
+    ("parameters", QRELS, RUN, ["-m", "map.3"], r"measure map: .*ignored.*'3'"),
+    ("parameters of a nickname", QRELS, RUN, ["-m", "set.3"], r"measure set: .*ignored.*'3'"),
+    ("surplus coefficient", QRELS, RUN, ["-m", "set_F.1,2"], r"measure set_F: ignored .*'2'"),
+    ("gain without a grade", QRELS, RUN, ["-m", "ndcg.x=2,1=3"], r"measure ndcg: ignored .*'x=2'"),
+    ("second parameters", QRELS, RUN, ["-m", "P.5", "-m", "P.10"], r"measure P: .*\b5\b.*'10' is ignored.*P\.5,10"),
+    ("missing topics", QRELS + b"3 0 a 1\n4 0 a 1\n", RUN, [], r"run\.txt: 2 of 4 topics in qrels\.txt .*'3'.*-c"),
+    ("utility", QRELS, RUN, ["-m", "utility.1,-1,0,2"], r"utility: .*-N"),
+    ("byte-order mark in the qrels", b"\xef\xbb\xbf" + QRELS, RUN, [], r"qrels\.txt:1: .*byte-order mark"),
+    ("byte-order mark in the run", QRELS, b"\xef\xbb\xbf" + RUN, [], r"run\.txt:1: .*byte-order mark"),
+]
+
+
+@pytest.mark.parametrize("qrels, run, options, message", named(WARNINGS))
+def test_warning(tmp_path, qrels, run, options, message):
+    write(tmp_path, qrels, run)
+    result = run_main([*options, *FILES], tmp_path)
+    assert result.status == 0 and b"all\t" in result.out
+    assert re.fullmatch(r"trec_eval_ref: warning: [^\n]+\n", result.err), result.err
+    assert re.search(message, result.err, re.MULTILINE), result.err
+    strict = run_main(["--strict", *options, *FILES], tmp_path)
+    assert_error(strict, 2, message)
+    assert "warning" not in strict.err
+
+
+@pytest.mark.parametrize("options", [
+    ["-m", "P.5", "-m", "P.5"], ["-m", "P.5", "-m", "official"], ["-m", "utility"],
+    ["-m", "utility.1,-1,0,2", "-N", "9"],
+    ["-m", "rbp.p=0.8,1=0.5"], ["-m", "all_trec"], ["-c"], ["-D", "0.1"], ["--strict"],
+], ids=" ".join)
+def test_no_warning(tmp_path, options):
+    write(tmp_path, QRELS, RUN)
+    assert run_main([*options, *FILES], tmp_path).err == ""
+
+
+def test_each_kind_of_warning_has_a_line(tmp_path):
+    write(tmp_path, b"\xef\xbb\xbf1 0 a 1.0\n1 0 b 0\n9 0 a 1\n", b"1 Q0 a 1 x t\n1 Q0 b 2 x t\n1 Q0 c 3 x t\n")
+    result = run_main(["-m", "map.1", "-m", "P.5", "-m", "P.7", *FILES], tmp_path)
+    lines = result.err.splitlines()
+    assert result.status == 0 and len(lines) == 6
+    for expected in ("byte-order mark", "grade", "score.*3 in all", "1 of 2 topics", "map", "'7' is ignored"):
+        assert sum(bool(re.search(expected, line)) for line in lines) == 1, expected
+    assert_error(run_main(["--strict", "-m", "map.1", *FILES], tmp_path), 2, "")
+
+
+def test_library_warns_with_the_same_words():
+    with pytest.warns(TrecEvalWarning, match=r"^qrels:2: .* found 'x', read as 0 \(2 in all\)$"):
+        read_qrels(["1 0 a 1", "1 0 b x", "1 0 c y"])
+    with pytest.warns(TrecEvalWarning, match=r"run:1: expected a number as score, found 'x'"):
+        read_run(["1 Q0 a 1 x t"])
+
+
+# ---- The interface of pytrec_eval ----
+
+
+PYTREC_EVAL_SPELLINGS = (
+    "official", "set", "all_trec", "map", "ndcg", "gm_map", "gm_bpref", "bpref", "recip_rank", "num_q",
+    "num_ret", "num_rel", "num_rel_ret", "infAP", "binG", "G", "Rndcg", "ndcg_rel", "Rprec",
+    "relstring", "utility", "num_nonrel_judged_ret", "P", "P.5", "P_5", "P.10,3", "P_1,20,5", "recall",
+    "recall.5", "recall_7", "recall_1000", "ndcg_cut", "ndcg_cut.1,4", "ndcg_cut_20,4", "ndcg_cut_3",
+    "map_cut", "map_cut.3", "map_cut_1,3,5,10,100,1000", "relative_P", "relative_P_4", "success",
+    "success_1,3", "success.2", "iprec_at_recall", "iprec_at_recall_0.10", "iprec_at_recall.0.25,0.5",
+    "11pt_avg", "11pt_avg.0.1,0.5", "11pt_avg_0.25,0.75,1.0", "Rprec_mult", "Rprec_mult_1.00",
+    "Rprec_mult.0.5,1.5", "set_F", "set_F.0.5", "set_F_2", "set_F_10", "set_P", "set_recall", "set_map",
+    "set_relative_P", "relstring.5")
+
+
+def pytrec_eval_case(rng):
+    """Random arguments for pytrec_eval: ties, scores that differ beyond 32 bits, missing and empty topics.
+
+    It does not survive a run whose first topic is empty, and takes leftover
+    numbers for a topic whose judgments are all negative, so there are none.
+    """
+    initials = ["a", "b", "A", "Z", "_", "~", "\u00e9", "\U0001f600", "d"]
+    docnos = sorted({rng.choice(initials) + str(rng.randint(0, 60)) for _ in range(70)})
+    topics = rng.sample(["1", "2", "9", "10", "t", "T", "\u00fc"], rng.randint(1, 3))
+    qrels, run = {}, {}
+    for topic in topics:
+        highest = rng.choice([1, 2, 4, 12])
+        judged = rng.sample(docnos, rng.randint(1, 30))
+        qrels[topic] = {docno: rng.choice([0, 0, rng.randint(-1, highest), rng.randint(0, highest)])
+                        for docno in judged}
+        qrels[topic][judged[0]] = rng.randint(0, highest)
+        scores = rng.choice([
+            lambda: rng.random(), lambda: round(rng.random(), 1), lambda: 0.5 + 1e-9 * rng.randint(0, 9),
+            lambda: rng.randint(-3, 3), lambda: 10.0 ** rng.randint(-50, 50), lambda: True,
+            lambda: rng.choice([16777216, 16777217, 16777218, 1e39, math.inf])])
+        run[topic] = {docno: scores() for docno in rng.sample(docnos, rng.randint(1, 45))}
+    if rng.random() < 0.3:
+        qrels["not in the run"] = {"a1": 1}
+        qrels["not judged"] = {}
+        run["not judged"] = run["not in the qrels"] = {"a1": 1.0}
+    if rng.random() < 0.3:
+        qrels["empty"] = {"a1": 1, "b1": 0}
+        run["empty"] = {}
+    measures = rng.sample(PYTREC_EVAL_SPELLINGS, rng.choice([0, 1, 2, 3, 6]))
+    return {"qrels": qrels, "run": run, "measures": measures, "relevance_level": rng.choice([1, 1, 2]),
+            "judged_only": rng.random() < 0.3}
+
+
+def evaluated_by(module, case):
+    """What a module with pytrec_eval's interface makes of a case."""
+    evaluator = module.RelevanceEvaluator(
+        case["qrels"], case["measures"], relevance_level=case["relevance_level"],
+        judged_docs_only_flag=case["judged_only"])
+    return evaluator.evaluate(case["run"])
+
+
+def without_nonsense(values):
+    """The values of pytrec_eval, 0 for its NaN (empty rankings) and what it never sets (runid, relstring)."""
+    return {topic: {name: 0.0 if name in ("runid", "relstring") or math.isnan(value) else value
+                    for name, value in of_topic.items()} for topic, of_topic in values.items()}
+
+
+def recorded_pytrec_eval_cases():
+    """What pytrec_eval returned, in a line each, after a first line with its version."""
+    with gzip.open(FIXTURES / "pytrec_eval.jsonl.gz", "rt", encoding="utf-8") as file:
+        return [json.loads(line) for line in itertools.islice(file, 1, None)]
+
+
+@pytest.mark.filterwarnings("ignore::trec_eval_ref.TrecEvalWarning")
+def test_recorded_results_of_pytrec_eval():
+    cases = recorded_pytrec_eval_cases()
+    assert len(cases) >= 300
+    assert set(PYTREC_EVAL_SPELLINGS) == {measure for case in cases for measure in case["measures"]}
+    for case in cases:
+        assert evaluated_by(trec_eval_ref, case) == without_nonsense(case["values"]), case
+
+
+@pytest.mark.filterwarnings("ignore::trec_eval_ref.TrecEvalWarning")
+def test_side_by_side_with_pytrec_eval():
+    pytrec_eval = pytest.importorskip("pytrec_eval")
+    seed = random.randrange(10 ** 9)
+    rng = random.Random(seed)
+    for number in range(300):
+        case = pytrec_eval_case(rng)
+        expected = without_nonsense(evaluated_by(pytrec_eval, case))
+        assert evaluated_by(trec_eval_ref, case) == expected, (seed, number)
+    assert trec_eval_ref.supported_measures == pytrec_eval.supported_measures
+    for nickname in ("official", "set", "all_trec"):
+        assert trec_eval_ref.supported_nicknames[nickname] == pytrec_eval.supported_nicknames[nickname]
+    for length in [*range(1, 40), 100, 127, 128, 129, 137, 1000, 3001]:
+        values = [rng.random() * 10 ** rng.randint(-3, 3) for _ in range(length)]
+        for name in ("map", "num_ret", "P_5", "ndcg_cut_10"):
+            assert (trec_eval_ref.compute_aggregated_measure(name, values)
+                    == pytrec_eval.compute_aggregated_measure(name, values)), (seed, name, length)
+        logarithms = [-value / 1000 for value in values]  # numpy's exp is not that of C on every processor
+        assert math.isclose(trec_eval_ref.compute_aggregated_measure("gm_map", logarithms),
+                            pytrec_eval.compute_aggregated_measure("gm_map", logarithms), rel_tol=1e-15)
+
+
+def test_program_written_for_pytrec_eval():
+    lines = ["q1 0 d1 0", "q1 0 d2 1", "q1 0 d3 0", "q2 0 d2 1", "q2 0 d3 1"]
+    results = ["q1 Q0 d1 0 1.0 t", "q1 Q0 d2 1 0.0 t", "q1 Q0 d3 2 1.5 t",
+               "q2 Q0 d1 0 1.5 t", "q2 Q0 d2 1 0.2 t", "q2 Q0 d3 2 0.5 t"]
+    qrel = trec_eval_ref.parse_qrel(io.StringIO("\n".join(lines) + "\n"))
+    run = trec_eval_ref.parse_run(io.StringIO("\n".join(results) + "\n"))
+    assert "map" in trec_eval_ref.supported_measures and "__version__" in vars(trec_eval_ref)
+    values = trec_eval_ref.RelevanceEvaluator(qrel, {"map", "ndcg"}).evaluate(run)
+    assert values == {"q1": {"map": 0.3333333333333333, "ndcg": 0.5},
+                      "q2": {"map": 0.5833333333333333, "ndcg": 0.6934264036172708}}
+    means = {name: trec_eval_ref.compute_aggregated_measure(
+        name, [of_topic[name] for of_topic in values.values()]) for name in ("map", "ndcg")}
+    assert means == {"map": 0.45833333333333326, "ndcg": 0.5967132018086354}
+
+
+@pytest.mark.parametrize("measures, names", [
+    ({"map"}, ["map"]),
+    (["map", "map"], ["map"]),
+    (("P.5",), ["P_5"]),
+    (frozenset({"P_5"}), ["P_5"]),
+    (iter(["P_5"]), ["P_5"]),
+    ({"P_5": None}, ["P_5"]),
+    ("P_5", ["P_5"]),
+    (["ndcg_cut.1,4"], ["ndcg_cut_1", "ndcg_cut_4"]),
+    (["ndcg_cut_20,4"], ["ndcg_cut_4", "ndcg_cut_20"]),
+    (["P_5", "P.10", "P"], ["P_5", "P_10"]),
+    (["P", "official", "P_1"], ["P_1"]),
+    (["P.5,5", "P_5"], ["P_5"]),
+    (["set_F_0.5"], ["set_F"]),
+    (["11pt_avg.0.1,0.5"], ["11pt_avg"]),
+    (["relstring_5"], ["relstring"]),
+    (["utility.2,-1,0,0"], ["utility"]),
+    (["ndcg.1=3", "ndcg_1=5"], ["ndcg_1=3", "ndcg_1=5"]),
+    (["Success@1", "nDCG@3", "MRR"], ["recip_rank", "ndcg_cut_3", "success_1"]),
+    ([], []),
+])
+def test_spelling_of_measures(measures, names):
+    values = evaluated(measures)
+    assert set(values) == {"1", "2"}
+    for of_topic in values.values():
+        wanted = [name for name in of_topic if not ("official" in measures and not name.startswith("P_"))]
+        assert wanted == names
+        assert all(type(value) is float for value in of_topic.values())
+
+
+def test_several_numbers_for_one_value():
+    with pytest.warns(TrecEvalWarning, match=r"^measure set_F: ignored parameters: '2'$"):
+        assert evaluated(["set_F.2", "set_F.0.5"])["1"] == {"set_F": 0.375}
+    with pytest.warns(TrecEvalWarning, match=r"^measure map: ignored parameters: '5'$"):
+        assert evaluated(["map_5"])["1"] == {"map": 0.25}
+
+
+def test_values_per_topic():
+    values = evaluated(["official", "relstring", "gm_bpref", "num_nonrel_judged_ret"])["1"]
+    assert values["runid"] == values["relstring"] == 0.0
+    assert values["num_q"] == 1.0 and values["num_ret"] == 3.0
+    assert values["gm_map"] == math.log(0.25) and values["gm_bpref"] == math.log(0.00001)
+    assert {type(value) for value in values.values()} == {float}
+
+
+def test_topics_of_both_dicts():
+    qrels = {"1": {"a": 1}, "2": {"a": 1}, "3": {}, "5": {"b": 1}}
+    run = {"9": {"a": 1.0}, "5": {}, "3": {"a": 1.0}, "1": {"b": 2.0, "a": 1.0}}
+    assert evaluated(["map"], qrels, run) == {"5": {"map": 0.0}, "1": {"map": 0.5}}
+    assert evaluated(["map"], qrels, {}) == evaluated(["map"], {}, run) == {}
+    assert evaluated([], qrels, run) == {"5": {}, "1": {}}
+
+
+@pytest.mark.parametrize("judged_only, ranking", [(False, {}), (True, {"not judged": 1.0})])
+def test_empty_ranking_is_scored_zero(judged_only, ranking):
+    values = evaluated(trec_eval_ref.supported_measures, {"1": {"a": 1, "b": 0}}, {"1": ranking},
+                       judged_docs_only_flag=judged_only)["1"]
+    assert {name for name, value in values.items() if value} == {"num_q", "num_rel", "gm_map", "gm_bpref"}
+
+
+def test_release_of_the_evaluator():
+    qrels, run = {"1": {"a": 1, "b": 0}}, {"1": {"a": 0.5 + 1e-9, "b": 0.5}}
+    assert evaluated(["recip_rank"], qrels, run) == {"1": {"recip_rank": 0.5}}
+    assert evaluated(["recip_rank"], qrels, run, release="10.0") == {"1": {"recip_rank": 1.0}}
+    assert evaluated(["RBP(p=0.5)", "rbp_p=0.25"], qrels, run, release="10.0") == {
+        "1": {"rbp_p=0.5": 0.5, "rbp_p=0.25": 0.75}}
+    with pytest.raises(ValueError, match=r"^unknown measure 'rbp', which trec_eval 9\.0\.8 does not have"):
+        evaluated(["rbp"])
+    with pytest.raises(ValueError, match="expected a release"):
+        evaluated(["map"], release="9.0.7")
+
+
+@pytest.mark.parametrize("measures, message", [
+    ({"nosuch"}, "unknown measure 'nosuch'"),
+    ({""}, "unknown measure ''"),
+    ({"P."}, "measure P: expected parameters after the ., found none"),
+    ({"P_"}, "unknown measure 'P_'"),
+    ({"P.x"}, "measure P: expected cutoffs: distinct integers above 0, such as 5,10, found 'x'"),
+    ({"P_0"}, "measure P: expected cutoffs"),
+    ({"P.-1"}, "measure P: expected cutoffs"),
+    ({"P.5", "P.05"}, "measure P: expected cutoffs"),
+    ({"iprec_at_recall_-0.1"}, "measure iprec_at_recall: expected levels"),
+    ({"utility.1"}, "measure utility: expected"),
+    (["utility.1,1,1,1", "utility.2,1,1,1"],
+     "measure utility: expected its parameters once, found 2 different ones"),
+    ({"ndcg_foo"}, "unknown measure 'ndcg_foo'"),
+    ({"official.5"}, "measure official: expected a nickname without parameters, found '5'"),
+    ({"dcg"}, "unknown measure 'dcg', which trec_eval 9.0.8 does not have"),
+    ({"RR@10"}, "unknown measure 'RR@10'; ask for recip_rank in rankings cut at 10: -M 10 -m recip_rank"),
+])
+def test_measures_that_pytrec_eval_refuses(measures, message):
+    with pytest.raises(ValueError, match="^" + re.escape(message)):
+        evaluated(measures)
+
+
+class Index:
+    """A number like numpy's integers."""
+
+    def __index__(self):
+        return 2
+
+
+class Float:
+    """A number like numpy's floats."""
+
+    def __float__(self):
+        return 2.5
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_numbers_of_other_kinds(release):
+    qrels = {"1": {"a": Index(), "b": True, "c": False}}
+    run = {"1": {"a": Float(), "b": Index(), "c": 2 ** 70, "d": True, "e": -math.inf}}
+    assert evaluated(["num_rel", "recip_rank", "map"], qrels, run, relevance_level=True, release=release) == {
+        "1": {"num_rel": 2.0, "map": (1 / 2 + 2 / 3) / 2, "recip_rank": 0.5}}
+    assert evaluated(["num_rel"], qrels, run, relevance_level=Index()) == {"1": {"num_rel": 1.0}}
+    assert evaluated(["num_ret"], qrels, run, judged_docs_only_flag=1) == {"1": {"num_ret": 3.0}}
+
+
+def test_numbers_of_numpy():
+    numpy = pytest.importorskip("numpy")
+    qrels = {"1": {"a": numpy.int64(2), "b": numpy.uint8(1)}}
+    run = {"1": {"a": numpy.float32(1.5), "b": numpy.float64(2.5), "c": numpy.int64(2)}}
+    assert evaluated(["map"], qrels, run, relevance_level=numpy.int64(1)) == {"1": {"map": (1 + 2 / 3) / 2}}
+    assert trec_eval_ref.compute_aggregated_measure("map", numpy.array([0.25, 0.75])) == 0.5
+
+
+@pytest.mark.parametrize("qrels, message", [
+    (None, "expected a dict of dicts as query_relevance, found NoneType"),
+    ([("1", {"a": 1})], "expected a dict of dicts as query_relevance, found list"),
+    ({1: {"a": 1}}, "expected strings as topics, found 1"),
+    ({b"1": {"a": 1}}, "expected strings as topics, found b'1'"),
+    ({"1": None}, "topic '1': expected a dict {docno: grade}, found NoneType"),
+    ({"1": ["a"]}, "topic '1': expected a dict {docno: grade}, found list"),
+    ({"1": {"a": 1, 2: 1}}, "topic '1': expected strings as docnos, found 2"),
+    ({"1": {"a": 1, "b": 1.0}}, "topic '1', document 'b': expected an integer of 64 bits as grade, found 1.0"),
+    ({"1": {"a": 1, "b": "1"}}, "topic '1', document 'b': expected an integer of 64 bits as grade, found '1'"),
+    ({"1": {"a": None}}, "topic '1', document 'a': expected an integer of 64 bits as grade, found None"),
+])
+def test_type_errors_of_judgments(qrels, message):
+    with pytest.raises(TypeError, match="^%s$" % re.escape(message)):
+        trec_eval_ref.RelevanceEvaluator(qrels, {"map"})
+
+
+@pytest.mark.parametrize("run, message", [
+    ([1], "expected a dict of dicts as scores, found list"),
+    ({1: {"a": 1.0}}, "expected strings as topics, found 1"),
+    ({"1": None}, "topic '1': expected a dict {docno: score}, found NoneType"),
+    ({"1": "ab"}, "topic '1': expected a dict {docno: score}, found str"),
+    ({"1": {b"a": 1.0}}, "topic '1': expected strings as docnos, found b'a'"),
+    ({"1": {"a": 1.0, "b": "1.0"}}, "topic '1', document 'b': expected a number as score, found '1.0'"),
+    ({"1": {"b": None}}, "topic '1', document 'b': expected a number as score, found None"),
+    ({"1": {"b": [1.0]}}, "topic '1', document 'b': expected a number as score, found [1.0]"),
+    ({"1": {"a": 1.0}, "not judged": {"b": "1"}},
+     "topic 'not judged', document 'b': expected a number as score, found '1'"),
+])
+@pytest.mark.parametrize("release", RELEASES)
+def test_type_errors_of_scores(run, message, release):
+    with pytest.raises(TypeError, match="^%s$" % re.escape(message)):
+        evaluated(["map"], run=run, release=release)
+
+
+@pytest.mark.parametrize("keywords, message", [
+    ({"relevance_level": 0}, "expected a relevance_level from 1, found 0"),
+    ({"relevance_level": -1}, "expected a relevance_level from 1, found -1"),
+    ({"relevance_level": 1.0},
+     "expected integers as relevance_level and judged_docs_only_flag, found 1.0 and False"),
+    ({"relevance_level": "1"},
+     "expected integers as relevance_level and judged_docs_only_flag, found '1' and False"),
+    ({"judged_docs_only_flag": "no"},
+     "expected integers as relevance_level and judged_docs_only_flag, found 1 and 'no'"),
+])
+def test_type_errors_of_settings(keywords, message):
+    with pytest.raises(TypeError, match="^%s$" % re.escape(message)):
+        evaluated(["map"], **keywords)
+
+
+@pytest.mark.parametrize("measures, message", [
+    ([1], "^expected strings as measures, found 1$"),
+    ([b"map"], "^expected strings as measures, found b'map'$"),
+    (None, "not iterable"),
+])
+def test_type_errors_of_measures(measures, message):
+    with pytest.raises(TypeError, match=message):
+        evaluated(measures)
+
+
+@pytest.mark.parametrize("score, text", [(math.nan, "nan"), (10 ** 400, "1" + 400 * "0")])
+@pytest.mark.parametrize("release", RELEASES)
+def test_value_errors_of_scores(score, text, release):
+    message = "topic '2', document 'b': expected a number as score, found " + text
+    with pytest.raises(ValueError, match="^%s$" % message):
+        evaluated(["map"], run={"1": {"a": 1.0}, "2": {"a": 1.0, "b": score}}, release=release)
+
+
+def test_evaluator_is_used_again():
+    qrels, run = {"1": {"a": 1, "b": 0}}, {"1": {"b": 2.0, "a": 1.0}}
+    evaluator = trec_eval_ref.RelevanceEvaluator(qrels, {"map"})
+    assert evaluator.evaluate(run) == evaluator.evaluate(run) == {"1": {"map": 0.5}}
+    qrels["1"]["a"] = 0
+    assert evaluator.evaluate({"1": {"a": 1.0}}) == {"1": {"map": 1.0}}
+    with pytest.raises(TypeError):
+        evaluator.evaluate({"1": {"a": "x"}})
+    evaluator.evaluate(run)["1"]["map"] = 2.0
+    assert evaluator.evaluate(run) == {"1": {"map": 0.5}}
+
+
+def test_evaluator_in_threads():
+    rng = random.Random(4)
+    docnos = ["d%d" % i for i in range(300)]
+    qrels = {str(i): {docno: rng.randint(0, 2) for docno in rng.sample(docnos, 50)} for i in range(20)}
+    runs = [{topic: {docno: round(rng.random(), 1) for docno in rng.sample(docnos, 200)} for topic in qrels}
+            for _ in range(8)]
+    evaluator = trec_eval_ref.RelevanceEvaluator(qrels, trec_eval_ref.supported_measures)
+    expected = [evaluator.evaluate(run) for run in runs]
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(evaluator.evaluate, runs * 3)) == expected * 3
+
+
+@pytest.mark.parametrize("parse, lines, parsed", [
+    ("qrel", ["1 0 a 1\n", "2\t0  b -1\r\n", "1 0 c 0"], {"1": {"a": 1, "c": 0}, "2": {"b": -1}}),
+    ("qrel", [b"1 0 a 1\n"], {"1": {"a": 1}}),
+    ("qrel", io.StringIO("\ufeff1 0 a 1\n\n"), {"1": {"a": 1}}),
+    ("qrel", [], {}),
+    ("qrel", ["\n"], {}),
+    ("run", ["1 Q0 a 1 1.5 t\n", "2 Q0 a 1 1e400 t", "1 Q0 b x 2 t"],
+     {"1": {"a": 1.5, "b": 2.0}, "2": {"a": math.inf}}),
+    ("run", io.StringIO("1 Q0 \u00e9 1 1 t\n"), {"1": {"\u00e9": 1.0}}),
+    ("run", io.BytesIO(b"1 Q0 a 1 1 t\n"), {"1": {"a": 1.0}}),
+    ("run", io.StringIO(""), {}),
+])
+def test_parse(parse, lines, parsed):
+    found = getattr(trec_eval_ref, "parse_" + parse)(lines)
+    assert found == parsed
+    assert found["of a topic that is not there"] == {}
+
+
+def test_parse_file(tmp_path):
+    (tmp_path / "qrels.txt").write_text("1 0 a 1\n")
+    with open(tmp_path / "qrels.txt") as file:
+        assert trec_eval_ref.parse_qrel(file) == {"1": {"a": 1}}
+
+
+@pytest.mark.parametrize("parse, lines, error, message", [
+    ("qrel", ["1 0 a 1", "2 0 a 1", "1 0 a 1"], AssertionError,
+     "qrels:3: expected each document of a topic once, found 'a' of topic '1' again, first on line 1"),
+    ("run", ["1 Q0 a 1 2 t", "1 Q0 a 2 1 t"], AssertionError,
+     "run:2: expected each document of a topic once, found 'a' of topic '1' again, first on line 1"),
+    ("qrel", ["1 0 a 1.0"], ValueError, "qrels:1: expected an integer as grade, found '1.0'"),
+    ("qrel", ["1 0 a"], ValueError, "qrels:1: expected 4 fields (topic iter docno grade), found 3: '1 0 a'"),
+    ("qrel", ["# c"], ValueError, "qrels:1: expected 4 fields (topic iter docno grade), found 2: '# c'"),
+    ("run", ["1 Q0 a 1 2 t", "1 Q0 b 2 x t"], ValueError, "run:2: expected a number as score, found 'x'"),
+    ("run", ["1 Q0 a 1 1_0 t"], ValueError, "run:1: expected a number as score, found '1_0'"),
+    ("run", ["1 Q0 a 1 2"], ValueError,
+     "run:1: expected 6 fields (topic Q0 docno rank score tag), found 5: '1 Q0 a 1 2'"),
+    ("run", ["1 Q0 a 1 nan t"], ValueError,
+     "run:1: expected a number as score, found 'nan', by which nothing can be ranked"),
+])
+def test_parse_errors(parse, lines, error, message):
+    with pytest.raises(error, match="^%s$" % re.escape(message)):
+        getattr(trec_eval_ref, "parse_" + parse)(lines)
+
+
+def test_aggregated_measures():
+    aggregate = trec_eval_ref.compute_aggregated_measure
+    assert aggregate("num_rel_ret", [1, 2]) == 3.0 and type(aggregate("num_q", [1, 2])) is float
+    assert aggregate("gm_map", [1.0, 2.0]) == math.exp(1.5)
+    assert aggregate("P_5", (value for value in (0.5, 1.0))) == 0.75
+    assert aggregate("num_ret", []) == 0.0
+    assert math.isnan(aggregate("map", [])) and math.isnan(aggregate("gm_map", []))
+    with pytest.raises(TypeError):
+        aggregate("map", ["0.5"])
+
+
+def test_calls_of_beir():
+    k_values = [1, 3, 5, 10, 100, 1000]
+    names = ("map_cut", "ndcg_cut", "recall", "P")
+    for of_topic in evaluated({name + "." + ",".join(map(str, k_values)) for name in names}).values():
+        assert set(of_topic) == {"%s_%d" % (name, k) for name in names for k in k_values}
+
+
+def test_ir_measures_with_this_module():
+    ir_measures = pytest.importorskip("ir_measures")
+    from ir_measures import AP, Bpref, IPrec, P, RR, Rprec, SetF, Success, nDCG
+    measures = [
+        AP, AP @ 10, AP(rel=2), nDCG, nDCG @ 5, nDCG(judged_only=True) @ 5, P(rel=2, judged_only=True) @ 5,
+        RR, ir_measures.R @ 10, Rprec, Bpref, ir_measures.infAP, IPrec @ 0.1, Success @ 3,
+        SetF, SetF(beta=2.0), SetF(beta=0.5),
+        ir_measures.NumRet, ir_measures.NumRet(rel=1), ir_measures.NumRel, ir_measures.NumQ]
+    rng = random.Random(6)
+    qrels = {str(i): {"d%d" % j: rng.randint(0, 3) for j in range(30)} for i in range(10)}
+    run = {topic: {"d%d" % j: round(rng.random(), 1) for j in rng.sample(range(50), 40)} for topic in qrels}
+
+    def calculated():
+        provider = type(ir_measures.providers.registry["pytrec_eval"])()
+        provider.initialize()
+        return sorted((value.query_id, str(value.measure), value.value)
+                      for value in provider.iter_calc(measures, qrels, run))
+    with mock.patch.dict(sys.modules, pytrec_eval=trec_eval_ref):
+        found = calculated()
+    assert len(found) == len(qrels) * len(measures)
+    pytest.importorskip("pytrec_eval")
+    assert found == calculated()
 
 
 # ---- Judgments by several people, and preferences ----
@@ -2049,18 +2362,6 @@ def test_levels_are_doubles_and_come_from_any_iterable():
                 "prefs_num_prefs_poss": possible}
 
 
-@pytest.mark.parametrize("topic", [1, None, b"1"])
-def test_topics_of_a_run_that_are_no_strings(topic):
-    with pytest.raises(TypeError, match="^expected strings as topics, found %r$" % topic):
-        evaluate({"1": {"a": 1}}, {topic: {"a": 1.0}}, ["map"])
-
-
-@pytest.mark.parametrize("keyword", ["relevance_level", "depth", "collection_size"])
-def test_settings_of_more_than_64_bits(keyword):
-    with pytest.raises(TrecEvalError, match="^expected integers of 64 bits as relevance_level, depth and"):
-        evaluate({"1": {"a": 1}}, {"1": {"a": 1.0}}, ["utility.1,0,0,1"], **{keyword: 10 ** 400})
-
-
 def test_readers_raise_with_lines():
     with pytest.raises(TrecEvalError, match="qrels:2: .*first on line 1"):
         read_qrels_jg(["1 g a 1", "1 g a 1"])
@@ -2086,719 +2387,74 @@ def test_measures_go_with_formats(rel_format, name, expected):
     assert error.value.status == 4
 
 
-# ---- The interface of pytrec_eval ----
+# ---- Reporting ----
 
 
-PYTREC_EVAL_SPELLINGS = (
-    "official", "set", "all_trec", "map", "ndcg", "gm_map", "gm_bpref", "bpref", "recip_rank", "num_q",
-    "num_ret", "num_rel", "num_rel_ret", "infAP", "binG", "G", "Rndcg", "ndcg_rel", "Rprec",
-    "relstring", "utility", "num_nonrel_judged_ret", "P", "P.5", "P_5", "P.10,3", "P_1,20,5", "recall",
-    "recall.5", "recall_7", "recall_1000", "ndcg_cut", "ndcg_cut.1,4", "ndcg_cut_20,4", "ndcg_cut_3",
-    "map_cut", "map_cut.3", "map_cut_1,3,5,10,100,1000", "relative_P", "relative_P_4", "success",
-    "success_1,3", "success.2", "iprec_at_recall", "iprec_at_recall_0.10", "iprec_at_recall.0.25,0.5",
-    "11pt_avg", "11pt_avg.0.1,0.5", "11pt_avg_0.25,0.75,1.0", "Rprec_mult", "Rprec_mult_1.00",
-    "Rprec_mult.0.5,1.5", "set_F", "set_F.0.5", "set_F_2", "set_F_10", "set_P", "set_recall", "set_map",
-    "set_relative_P", "relstring.5")
-
-
-def pytrec_eval_case(rng):
-    """Random arguments for pytrec_eval: ties, scores that differ beyond 32 bits, missing and empty topics.
-
-    It does not survive a run whose first topic is empty, and takes leftover
-    numbers for a topic whose judgments are all negative, so there are none.
-    """
-    initials = ["a", "b", "A", "Z", "_", "~", "\u00e9", "\U0001f600", "d"]
-    docnos = sorted({rng.choice(initials) + str(rng.randint(0, 60)) for _ in range(70)})
-    topics = rng.sample(["1", "2", "9", "10", "t", "T", "\u00fc"], rng.randint(1, 3))
-    qrels, run = {}, {}
-    for topic in topics:
-        highest = rng.choice([1, 2, 4, 12])
-        judged = rng.sample(docnos, rng.randint(1, 30))
-        qrels[topic] = {docno: rng.choice([0, 0, rng.randint(-1, highest), rng.randint(0, highest)])
-                        for docno in judged}
-        qrels[topic][judged[0]] = rng.randint(0, highest)
-        scores = rng.choice([
-            lambda: rng.random(), lambda: round(rng.random(), 1), lambda: 0.5 + 1e-9 * rng.randint(0, 9),
-            lambda: rng.randint(-3, 3), lambda: 10.0 ** rng.randint(-50, 50), lambda: True,
-            lambda: rng.choice([16777216, 16777217, 16777218, 1e39, math.inf])])
-        run[topic] = {docno: scores() for docno in rng.sample(docnos, rng.randint(1, 45))}
-    if rng.random() < 0.3:
-        qrels["not in the run"] = {"a1": 1}
-        qrels["not judged"] = {}
-        run["not judged"] = run["not in the qrels"] = {"a1": 1.0}
-    if rng.random() < 0.3:
-        qrels["empty"] = {"a1": 1, "b1": 0}
-        run["empty"] = {}
-    measures = rng.sample(PYTREC_EVAL_SPELLINGS, rng.choice([0, 1, 2, 3, 6]))
-    return {"qrels": qrels, "run": run, "measures": measures, "relevance_level": rng.choice([1, 1, 2]),
-            "judged_only": rng.random() < 0.3}
-
-
-def evaluated_by(module, case):
-    """What a module with pytrec_eval's interface makes of a case."""
-    evaluator = module.RelevanceEvaluator(
-        case["qrels"], case["measures"], relevance_level=case["relevance_level"],
-        judged_docs_only_flag=case["judged_only"])
-    return evaluator.evaluate(case["run"])
-
-
-def without_nonsense(values):
-    """The values of pytrec_eval, 0 for its NaN (empty rankings) and what it never sets (runid, relstring)."""
-    return {topic: {name: 0.0 if name in ("runid", "relstring") or math.isnan(value) else value
-                    for name, value in of_topic.items()} for topic, of_topic in values.items()}
-
-
-def recorded_pytrec_eval_cases():
-    """What pytrec_eval returned, in a line each, after a first line with its version."""
-    with gzip.open(FIXTURES / "pytrec_eval.jsonl.gz", "rt", encoding="utf-8") as file:
-        return [json.loads(line) for line in itertools.islice(file, 1, None)]
-
-
-@pytest.mark.filterwarnings("ignore::trec_eval_ref.TrecEvalWarning")
-def test_recorded_results_of_pytrec_eval():
-    cases = recorded_pytrec_eval_cases()
-    assert len(cases) >= 300
-    assert set(PYTREC_EVAL_SPELLINGS) == {measure for case in cases for measure in case["measures"]}
-    for case in cases:
-        assert evaluated_by(trec_eval_ref, case) == without_nonsense(case["values"]), case
-
-
-@pytest.mark.filterwarnings("ignore::trec_eval_ref.TrecEvalWarning")
-def test_side_by_side_with_pytrec_eval():
-    pytrec_eval = pytest.importorskip("pytrec_eval")
-    seed = random.randrange(10 ** 9)
-    rng = random.Random(seed)
-    for number in range(300):
-        case = pytrec_eval_case(rng)
-        expected = without_nonsense(evaluated_by(pytrec_eval, case))
-        assert evaluated_by(trec_eval_ref, case) == expected, (seed, number)
-    assert trec_eval_ref.supported_measures == pytrec_eval.supported_measures
-    for nickname in ("official", "set", "all_trec"):
-        assert trec_eval_ref.supported_nicknames[nickname] == pytrec_eval.supported_nicknames[nickname]
-    for length in [*range(1, 40), 100, 127, 128, 129, 137, 1000, 3001]:
-        values = [rng.random() * 10 ** rng.randint(-3, 3) for _ in range(length)]
-        for name in ("map", "num_ret", "P_5", "ndcg_cut_10"):
-            assert (trec_eval_ref.compute_aggregated_measure(name, values)
-                    == pytrec_eval.compute_aggregated_measure(name, values)), (seed, name, length)
-        logarithms = [-value / 1000 for value in values]  # numpy's exp is not that of C on every processor
-        assert math.isclose(trec_eval_ref.compute_aggregated_measure("gm_map", logarithms),
-                            pytrec_eval.compute_aggregated_measure("gm_map", logarithms), rel_tol=1e-15)
-
-
-def evaluated(measures, qrels=None, run=None, **keywords):
-    qrels = {"1": {"a": 1, "b": 0, "c": 2}, "2": {"a": 1}} if qrels is None else qrels
-    run = {"1": {"a": 1.0, "b": 2.0, "d": 0.5}, "2": {"a": 1.0}} if run is None else run
-    return trec_eval_ref.RelevanceEvaluator(qrels, measures, **keywords).evaluate(run)
-
-
-def test_program_written_for_pytrec_eval():
-    lines = ["q1 0 d1 0", "q1 0 d2 1", "q1 0 d3 0", "q2 0 d2 1", "q2 0 d3 1"]
-    results = ["q1 Q0 d1 0 1.0 t", "q1 Q0 d2 1 0.0 t", "q1 Q0 d3 2 1.5 t",
-               "q2 Q0 d1 0 1.5 t", "q2 Q0 d2 1 0.2 t", "q2 Q0 d3 2 0.5 t"]
-    qrel = trec_eval_ref.parse_qrel(io.StringIO("\n".join(lines) + "\n"))
-    run = trec_eval_ref.parse_run(io.StringIO("\n".join(results) + "\n"))
-    assert "map" in trec_eval_ref.supported_measures and "__version__" in vars(trec_eval_ref)
-    values = trec_eval_ref.RelevanceEvaluator(qrel, {"map", "ndcg"}).evaluate(run)
-    assert values == {"q1": {"map": 0.3333333333333333, "ndcg": 0.5},
-                      "q2": {"map": 0.5833333333333333, "ndcg": 0.6934264036172708}}
-    means = {name: trec_eval_ref.compute_aggregated_measure(
-        name, [of_topic[name] for of_topic in values.values()]) for name in ("map", "ndcg")}
-    assert means == {"map": 0.45833333333333326, "ndcg": 0.5967132018086354}
-
-
-@pytest.mark.parametrize("measures, names", [
-    ({"map"}, ["map"]),
-    (["map", "map"], ["map"]),
-    (("P.5",), ["P_5"]),
-    (frozenset({"P_5"}), ["P_5"]),
-    (iter(["P_5"]), ["P_5"]),
-    ({"P_5": None}, ["P_5"]),
-    ("P_5", ["P_5"]),
-    (["ndcg_cut.1,4"], ["ndcg_cut_1", "ndcg_cut_4"]),
-    (["ndcg_cut_20,4"], ["ndcg_cut_4", "ndcg_cut_20"]),
-    (["P_5", "P.10", "P"], ["P_5", "P_10"]),
-    (["P", "official", "P_1"], ["P_1"]),
-    (["P.5,5", "P_5"], ["P_5"]),
-    (["set_F_0.5"], ["set_F"]),
-    (["11pt_avg.0.1,0.5"], ["11pt_avg"]),
-    (["relstring_5"], ["relstring"]),
-    (["utility.2,-1,0,0"], ["utility"]),
-    (["ndcg.1=3", "ndcg_1=5"], ["ndcg_1=3", "ndcg_1=5"]),
-    (["Success@1", "nDCG@3", "MRR"], ["recip_rank", "ndcg_cut_3", "success_1"]),
-    ([], []),
-])
-def test_spelling_of_measures(measures, names):
-    values = evaluated(measures)
-    assert set(values) == {"1", "2"}
-    for of_topic in values.values():
-        wanted = [name for name in of_topic if not ("official" in measures and not name.startswith("P_"))]
-        assert wanted == names
-        assert all(type(value) is float for value in of_topic.values())
-
-
-def test_several_numbers_for_one_value():
-    with pytest.warns(TrecEvalWarning, match=r"^measure set_F: ignored parameters: '2'$"):
-        assert evaluated(["set_F.2", "set_F.0.5"])["1"] == {"set_F": 0.375}
-    with pytest.warns(TrecEvalWarning, match=r"^measure map: ignored parameters: '5'$"):
-        assert evaluated(["map_5"])["1"] == {"map": 0.25}
-
-
-def test_values_per_topic():
-    values = evaluated(["official", "relstring", "gm_bpref", "num_nonrel_judged_ret"])["1"]
-    assert values["runid"] == values["relstring"] == 0.0
-    assert values["num_q"] == 1.0 and values["num_ret"] == 3.0
-    assert values["gm_map"] == math.log(0.25) and values["gm_bpref"] == math.log(0.00001)
-    assert {type(value) for value in values.values()} == {float}
-
-
-def test_topics_of_both_dicts():
-    qrels = {"1": {"a": 1}, "2": {"a": 1}, "3": {}, "5": {"b": 1}}
-    run = {"9": {"a": 1.0}, "5": {}, "3": {"a": 1.0}, "1": {"b": 2.0, "a": 1.0}}
-    assert evaluated(["map"], qrels, run) == {"5": {"map": 0.0}, "1": {"map": 0.5}}
-    assert evaluated(["map"], qrels, {}) == evaluated(["map"], {}, run) == {}
-    assert evaluated([], qrels, run) == {"5": {}, "1": {}}
-
-
-@pytest.mark.parametrize("judged_only, ranking", [(False, {}), (True, {"not judged": 1.0})])
-def test_empty_ranking_is_scored_zero(judged_only, ranking):
-    values = evaluated(trec_eval_ref.supported_measures, {"1": {"a": 1, "b": 0}}, {"1": ranking},
-                       judged_docs_only_flag=judged_only)["1"]
-    assert {name for name, value in values.items() if value} == {"num_q", "num_rel", "gm_map", "gm_bpref"}
-
-
-def test_release_of_the_evaluator():
-    qrels, run = {"1": {"a": 1, "b": 0}}, {"1": {"a": 0.5 + 1e-9, "b": 0.5}}
-    assert evaluated(["recip_rank"], qrels, run) == {"1": {"recip_rank": 0.5}}
-    assert evaluated(["recip_rank"], qrels, run, release="10.0") == {"1": {"recip_rank": 1.0}}
-    assert evaluated(["RBP(p=0.5)", "rbp_p=0.25"], qrels, run, release="10.0") == {
-        "1": {"rbp_p=0.5": 0.5, "rbp_p=0.25": 0.75}}
-    with pytest.raises(ValueError, match=r"^unknown measure 'rbp', which trec_eval 9\.0\.8 does not have"):
-        evaluated(["rbp"])
-    with pytest.raises(ValueError, match="expected a release"):
-        evaluated(["map"], release="9.0.7")
-
-
-@pytest.mark.parametrize("measures, message", [
-    ({"nosuch"}, "unknown measure 'nosuch'"),
-    ({""}, "unknown measure ''"),
-    ({"P."}, "measure P: expected parameters after the ., found none"),
-    ({"P_"}, "unknown measure 'P_'"),
-    ({"P.x"}, "measure P: expected cutoffs: distinct integers above 0, such as 5,10, found 'x'"),
-    ({"P_0"}, "measure P: expected cutoffs"),
-    ({"P.-1"}, "measure P: expected cutoffs"),
-    ({"P.5", "P.05"}, "measure P: expected cutoffs"),
-    ({"iprec_at_recall_-0.1"}, "measure iprec_at_recall: expected levels"),
-    ({"utility.1"}, "measure utility: expected"),
-    (["utility.1,1,1,1", "utility.2,1,1,1"],
-     "measure utility: expected its parameters once, found 2 different ones"),
-    ({"ndcg_foo"}, "unknown measure 'ndcg_foo'"),
-    ({"official.5"}, "measure official: expected a nickname without parameters, found '5'"),
-    ({"dcg"}, "unknown measure 'dcg', which trec_eval 9.0.8 does not have"),
-    ({"RR@10"}, "unknown measure 'RR@10'; ask for recip_rank in rankings cut at 10: -M 10 -m recip_rank"),
-])
-def test_measures_that_pytrec_eval_refuses(measures, message):
-    with pytest.raises(ValueError, match="^" + re.escape(message)):
-        evaluated(measures)
-
-
-class Index:
-    """A number like numpy's integers."""
-
-    def __index__(self):
-        return 2
-
-
-class Float:
-    """A number like numpy's floats."""
-
-    def __float__(self):
-        return 2.5
-
-
+@pytest.mark.parametrize("collection", ["adhoc", "graded", "missing"])
 @pytest.mark.parametrize("release", RELEASES)
-def test_numbers_of_other_kinds(release):
-    qrels = {"1": {"a": Index(), "b": True, "c": False}}
-    run = {"1": {"a": Float(), "b": Index(), "c": 2 ** 70, "d": True, "e": -math.inf}}
-    assert evaluated(["num_rel", "recip_rank", "map"], qrels, run, relevance_level=True, release=release) == {
-        "1": {"num_rel": 2.0, "map": (1 / 2 + 2 / 3) / 2, "recip_rank": 0.5}}
-    assert evaluated(["num_rel"], qrels, run, relevance_level=Index()) == {"1": {"num_rel": 1.0}}
-    assert evaluated(["num_ret"], qrels, run, judged_docs_only_flag=1) == {"1": {"num_ret": 3.0}}
-
-
-def test_numbers_of_numpy():
-    numpy = pytest.importorskip("numpy")
-    qrels = {"1": {"a": numpy.int64(2), "b": numpy.uint8(1)}}
-    run = {"1": {"a": numpy.float32(1.5), "b": numpy.float64(2.5), "c": numpy.int64(2)}}
-    assert evaluated(["map"], qrels, run, relevance_level=numpy.int64(1)) == {"1": {"map": (1 + 2 / 3) / 2}}
-    assert trec_eval_ref.compute_aggregated_measure("map", numpy.array([0.25, 0.75])) == 0.5
-
-
-@pytest.mark.parametrize("qrels, message", [
-    (None, "expected a dict of dicts as query_relevance, found NoneType"),
-    ([("1", {"a": 1})], "expected a dict of dicts as query_relevance, found list"),
-    ({1: {"a": 1}}, "expected strings as topics, found 1"),
-    ({b"1": {"a": 1}}, "expected strings as topics, found b'1'"),
-    ({"1": None}, "topic '1': expected a dict {docno: grade}, found NoneType"),
-    ({"1": ["a"]}, "topic '1': expected a dict {docno: grade}, found list"),
-    ({"1": {"a": 1, 2: 1}}, "topic '1': expected strings as docnos, found 2"),
-    ({"1": {"a": 1, "b": 1.0}}, "topic '1', document 'b': expected an integer of 64 bits as grade, found 1.0"),
-    ({"1": {"a": 1, "b": "1"}}, "topic '1', document 'b': expected an integer of 64 bits as grade, found '1'"),
-    ({"1": {"a": None}}, "topic '1', document 'a': expected an integer of 64 bits as grade, found None"),
-])
-def test_type_errors_of_judgments(qrels, message):
-    with pytest.raises(TypeError, match="^%s$" % re.escape(message)):
-        trec_eval_ref.RelevanceEvaluator(qrels, {"map"})
-
-
-@pytest.mark.parametrize("run, message", [
-    ([1], "expected a dict of dicts as scores, found list"),
-    ({1: {"a": 1.0}}, "expected strings as topics, found 1"),
-    ({"1": None}, "topic '1': expected a dict {docno: score}, found NoneType"),
-    ({"1": "ab"}, "topic '1': expected a dict {docno: score}, found str"),
-    ({"1": {b"a": 1.0}}, "topic '1': expected strings as docnos, found b'a'"),
-    ({"1": {"a": 1.0, "b": "1.0"}}, "topic '1', document 'b': expected a number as score, found '1.0'"),
-    ({"1": {"b": None}}, "topic '1', document 'b': expected a number as score, found None"),
-    ({"1": {"b": [1.0]}}, "topic '1', document 'b': expected a number as score, found [1.0]"),
-    ({"1": {"a": 1.0}, "not judged": {"b": "1"}},
-     "topic 'not judged', document 'b': expected a number as score, found '1'"),
-])
-@pytest.mark.parametrize("release", RELEASES)
-def test_type_errors_of_scores(run, message, release):
-    with pytest.raises(TypeError, match="^%s$" % re.escape(message)):
-        evaluated(["map"], run=run, release=release)
-
-
-@pytest.mark.parametrize("keywords, message", [
-    ({"relevance_level": 0}, "expected a relevance_level from 1, found 0"),
-    ({"relevance_level": -1}, "expected a relevance_level from 1, found -1"),
-    ({"relevance_level": 1.0},
-     "expected integers as relevance_level and judged_docs_only_flag, found 1.0 and False"),
-    ({"relevance_level": "1"},
-     "expected integers as relevance_level and judged_docs_only_flag, found '1' and False"),
-    ({"judged_docs_only_flag": "no"},
-     "expected integers as relevance_level and judged_docs_only_flag, found 1 and 'no'"),
-])
-def test_type_errors_of_settings(keywords, message):
-    with pytest.raises(TypeError, match="^%s$" % re.escape(message)):
-        evaluated(["map"], **keywords)
-
-
-@pytest.mark.parametrize("measures, message", [
-    ([1], "^expected strings as measures, found 1$"),
-    ([b"map"], "^expected strings as measures, found b'map'$"),
-    (None, "not iterable"),
-])
-def test_type_errors_of_measures(measures, message):
-    with pytest.raises(TypeError, match=message):
-        evaluated(measures)
-
-
-@pytest.mark.parametrize("score, text", [(math.nan, "nan"), (10 ** 400, "1" + 400 * "0")])
-@pytest.mark.parametrize("release", RELEASES)
-def test_value_errors_of_scores(score, text, release):
-    message = "topic '2', document 'b': expected a number as score, found " + text
-    with pytest.raises(ValueError, match="^%s$" % message):
-        evaluated(["map"], run={"1": {"a": 1.0}, "2": {"a": 1.0, "b": score}}, release=release)
-
-
-def test_evaluator_is_used_again():
-    qrels, run = {"1": {"a": 1, "b": 0}}, {"1": {"b": 2.0, "a": 1.0}}
-    evaluator = trec_eval_ref.RelevanceEvaluator(qrels, {"map"})
-    assert evaluator.evaluate(run) == evaluator.evaluate(run) == {"1": {"map": 0.5}}
-    qrels["1"]["a"] = 0
-    assert evaluator.evaluate({"1": {"a": 1.0}}) == {"1": {"map": 1.0}}
-    with pytest.raises(TypeError):
-        evaluator.evaluate({"1": {"a": "x"}})
-    evaluator.evaluate(run)["1"]["map"] = 2.0
-    assert evaluator.evaluate(run) == {"1": {"map": 0.5}}
-
-
-def test_evaluator_in_threads():
-    rng = random.Random(4)
-    docnos = ["d%d" % i for i in range(300)]
-    qrels = {str(i): {docno: rng.randint(0, 2) for docno in rng.sample(docnos, 50)} for i in range(20)}
-    runs = [{topic: {docno: round(rng.random(), 1) for docno in rng.sample(docnos, 200)} for topic in qrels}
-            for _ in range(8)]
-    evaluator = trec_eval_ref.RelevanceEvaluator(qrels, trec_eval_ref.supported_measures)
-    expected = [evaluator.evaluate(run) for run in runs]
-    with concurrent.futures.ThreadPoolExecutor(8) as pool:
-        assert list(pool.map(evaluator.evaluate, runs * 3)) == expected * 3
-
-
-@pytest.mark.parametrize("parse, lines, parsed", [
-    ("qrel", ["1 0 a 1\n", "2\t0  b -1\r\n", "1 0 c 0"], {"1": {"a": 1, "c": 0}, "2": {"b": -1}}),
-    ("qrel", [b"1 0 a 1\n"], {"1": {"a": 1}}),
-    ("qrel", io.StringIO("\ufeff1 0 a 1\n\n"), {"1": {"a": 1}}),
-    ("qrel", [], {}),
-    ("qrel", ["\n"], {}),
-    ("run", ["1 Q0 a 1 1.5 t\n", "2 Q0 a 1 1e400 t", "1 Q0 b x 2 t"],
-     {"1": {"a": 1.5, "b": 2.0}, "2": {"a": math.inf}}),
-    ("run", io.StringIO("1 Q0 \u00e9 1 1 t\n"), {"1": {"\u00e9": 1.0}}),
-    ("run", io.BytesIO(b"1 Q0 a 1 1 t\n"), {"1": {"a": 1.0}}),
-    ("run", io.StringIO(""), {}),
-])
-def test_parse(parse, lines, parsed):
-    found = getattr(trec_eval_ref, "parse_" + parse)(lines)
-    assert found == parsed
-    assert found["of a topic that is not there"] == {}
-
-
-def test_parse_file(tmp_path):
-    (tmp_path / "qrels.txt").write_text("1 0 a 1\n")
-    with open(tmp_path / "qrels.txt") as file:
-        assert trec_eval_ref.parse_qrel(file) == {"1": {"a": 1}}
-
-
-@pytest.mark.parametrize("parse, lines, error, message", [
-    ("qrel", ["1 0 a 1", "2 0 a 1", "1 0 a 1"], AssertionError,
-     "qrels:3: expected each document of a topic once, found 'a' of topic '1' again, first on line 1"),
-    ("run", ["1 Q0 a 1 2 t", "1 Q0 a 2 1 t"], AssertionError,
-     "run:2: expected each document of a topic once, found 'a' of topic '1' again, first on line 1"),
-    ("qrel", ["1 0 a 1.0"], ValueError, "qrels:1: expected an integer as grade, found '1.0'"),
-    ("qrel", ["1 0 a"], ValueError, "qrels:1: expected 4 fields (topic iter docno grade), found 3: '1 0 a'"),
-    ("qrel", ["# c"], ValueError, "qrels:1: expected 4 fields (topic iter docno grade), found 2: '# c'"),
-    ("run", ["1 Q0 a 1 2 t", "1 Q0 b 2 x t"], ValueError, "run:2: expected a number as score, found 'x'"),
-    ("run", ["1 Q0 a 1 1_0 t"], ValueError, "run:1: expected a number as score, found '1_0'"),
-    ("run", ["1 Q0 a 1 2"], ValueError,
-     "run:1: expected 6 fields (topic Q0 docno rank score tag), found 5: '1 Q0 a 1 2'"),
-    ("run", ["1 Q0 a 1 nan t"], ValueError,
-     "run:1: expected a number as score, found 'nan', by which nothing can be ranked"),
-])
-def test_parse_errors(parse, lines, error, message):
-    with pytest.raises(error, match="^%s$" % re.escape(message)):
-        getattr(trec_eval_ref, "parse_" + parse)(lines)
-
-
-def test_aggregated_measures():
-    aggregate = trec_eval_ref.compute_aggregated_measure
-    assert aggregate("num_rel_ret", [1, 2]) == 3.0 and type(aggregate("num_q", [1, 2])) is float
-    assert aggregate("gm_map", [1.0, 2.0]) == math.exp(1.5)
-    assert aggregate("P_5", (value for value in (0.5, 1.0))) == 0.75
-    assert aggregate("num_ret", []) == 0.0
-    assert math.isnan(aggregate("map", [])) and math.isnan(aggregate("gm_map", []))
-    with pytest.raises(TypeError):
-        aggregate("map", ["0.5"])
-
-
-def test_calls_of_beir():
-    k_values = [1, 3, 5, 10, 100, 1000]
-    names = ("map_cut", "ndcg_cut", "recall", "P")
-    for of_topic in evaluated({name + "." + ",".join(map(str, k_values)) for name in names}).values():
-        assert set(of_topic) == {"%s_%d" % (name, k) for name in names for k in k_values}
-
-
-def test_ir_measures_with_this_module():
-    ir_measures = pytest.importorskip("ir_measures")
-    from ir_measures import AP, Bpref, IPrec, P, RR, Rprec, SetF, Success, nDCG
-    measures = [
-        AP, AP @ 10, AP(rel=2), nDCG, nDCG @ 5, nDCG(judged_only=True) @ 5, P(rel=2, judged_only=True) @ 5,
-        RR, ir_measures.R @ 10, Rprec, Bpref, ir_measures.infAP, IPrec @ 0.1, Success @ 3,
-        SetF, SetF(beta=2.0), SetF(beta=0.5),
-        ir_measures.NumRet, ir_measures.NumRet(rel=1), ir_measures.NumRel, ir_measures.NumQ]
-    rng = random.Random(6)
-    qrels = {str(i): {"d%d" % j: rng.randint(0, 3) for j in range(30)} for i in range(10)}
-    run = {topic: {"d%d" % j: round(rng.random(), 1) for j in rng.sample(range(50), 40)} for topic in qrels}
-
-    def calculated():
-        provider = type(ir_measures.providers.registry["pytrec_eval"])()
-        provider.initialize()
-        return sorted((value.query_id, str(value.measure), value.value)
-                      for value in provider.iter_calc(measures, qrels, run))
-    with mock.patch.dict(sys.modules, pytrec_eval=trec_eval_ref):
-        found = calculated()
-    assert len(found) == len(qrels) * len(measures)
-    pytest.importorskip("pytrec_eval")
-    assert found == calculated()
-
-
-# ---- Names of ir_measures ----
-
-
-@pytest.mark.parametrize("name, measure", [
-    ("AP", "map"), ("AP@5", "map_cut.5"), ("AP@5,10", "map_cut.5,10"), ("MAP", "map"), ("MAP@3", "map_cut.3"),
-    ("nDCG", "ndcg"), ("nDCG@10", "ndcg_cut.10"), ("NDCG", "ndcg"), ("NDCG@1", "ndcg_cut.1"),
-    ("P@5", "P.5"), ("Precision@5", "P.5"), ("R@10", "recall.10"), ("Recall@10", "recall.10"),
-    ("RR", "recip_rank"), ("MRR", "recip_rank"), ("Rprec", "Rprec"), ("RPrec", "Rprec"),
-    ("Bpref", "bpref"), ("BPref", "bpref"), ("infAP", "infAP"), ("infap", "infAP"),
-    ("IPrec@0.1", "iprec_at_recall.0.1"), ("Success@5", "success.5"),
-    ("RBP", "rbp.p=0.8"), ("RBP(p=0.5)", "rbp.p=0.5"),
-    ("SetP", "set_P"), ("SetRelP", "set_relative_P"), ("SetR", "set_recall"), ("SetF", "set_F"),
-    ("SetAP", "set_map"), ("NumQ", "num_q"), ("NumRet", "num_ret"), ("NumRel", "num_rel"),
-    ("NumRelRet", "num_rel_ret"),
-])
-def test_name_of_ir_measures(name, measure, tmp_path):
-    qrels = {"1": {"a": 1, "b": 0, "c": 2}, "2": {"a": 1}}
-    run = {"1": {"a": 1.0, "b": 2.0, "d": 0.5}, "2": {"a": 1.0}}
-    expected = evaluate(qrels, run, [measure])
-    assert evaluate(qrels, run, [name]) == expected
-    assert evaluated([name], release="10.0") == evaluated([measure], release="10.0")
-    write(tmp_path, qrels, run)
-    assert score(tmp_path, "-q", "-m", name) == score(tmp_path, "-q", "-m", measure)
-
-
-@pytest.mark.parametrize("name, instead", [
-    ("RR@10", "ask for recip_rank in rankings cut at 10: -M 10 -m recip_rank"),
-    ("MRR@5", "ask for recip_rank in rankings cut at 5: -M 5 -m recip_rank"),
-    ("RR(rel=2)@10", "ask for recip_rank in rankings cut at 10: -M 10 -m recip_rank, and "
-     "the relevance level is one for all measures: -l 2"),
-    ("ERR", "trec_eval has nothing like it; ir_measures knows programs that do"),
-    ("ERR@20", "trec_eval has nothing like it; ir_measures knows programs that do"),
-    ("alpha_nDCG@20", "trec_eval has nothing like it; ir_measures knows programs that do"),
-    ("nDCG(dcg='exp-log2')", "ndcg takes gains: ndcg.1=1,2=3,3=7 has those of 2^grade - 1"),
-    ("nDCG(dcg='exp-log2')@10",
-     "ndcg_cut takes no gains, so write them into the qrels as grades and ask for ndcg_cut.10"),
-    ("P(rel=2)@5", "the relevance level is one for all measures: -l 2"),
-    ("AP(rel=3)", "the relevance level is one for all measures: -l 3"),
-    ("RBP(p=0.8,rel=1)", "the relevance level is one for all measures: -l 1"),
-    ("RBP(p=0.8)@10", "ask for rbp in rankings cut short: -M 10 -m rbp.p=0.8"),
-    ("nDCG(judged_only=True)@5", "unjudged documents are left out of all rankings or of none: -J"),
-    ("SetF(beta=2)", "the parameter of set_F is the square of beta: F2 is set_F.4"
-     " (though ir_measures takes its SetF(beta=2) from set_F.2)"),
-    ("SetP(relative=True)", "ask for set_relative_P"),
-    ("NumRet(rel=1)", "ask for num_rel_ret, and the relevance level is one for all measures: -l 1"),
-    ("Judged@10", "ask for unj.10, the part of the first 10 that is not judged"),
-    ("R", "it needs a cutoff, such as R@1"),
-    ("ndcg@10", "ask for ndcg_cut.10"),
-])
-def test_name_that_means_something_else(name, instead, tmp_path):
-    qrels, run = {"1": {"a": 1}}, {"1": {"a": 1.0}}
-    message = "unknown measure %r; %s" % (name, instead)
-    for function in (lambda: evaluate(qrels, run, [name]), lambda: evaluated([name])):
-        with pytest.raises(TrecEvalError) as caught:
-            function()
-        assert str(caught.value) == message
-    result = run_main(["-m", name, "qrels.txt", "run.txt"], write(tmp_path, qrels, run))
-    assert (result.status, result.out, result.err) == (1, b"", "trec_eval_ref: %s\n" % message)
-
-
-def test_underscores_are_not_for_the_command_line(tmp_path):
-    write(tmp_path, {"1": {"a": 1}}, {"1": {"a": 1.0}})
-    result = run_main(["-m", "P_5", "qrels.txt", "run.txt"], tmp_path)
-    assert result.status == 1
-    assert result.err.startswith("trec_eval_ref: unknown measure 'P_5'; did you mean P")
-
-
-# ---- Progress and interruption ----
-
-
-class Terminal(io.StringIO):
-    """A standard error that is a terminal; `screen` is what its last line shows in the end."""
-
-    def isatty(self):
-        return True
-
-    @property
-    def screen(self):
-        line = []
-        for text in self.getvalue().split("\r"):
-            line[:len(text)] = text
-        return "".join(line).rstrip()
-
-
-def run_on_terminal(arguments, directory, seconds_a_look):
-    """Run main with a terminal as standard error and a clock that goes on at each look."""
-    terminal, clock = Terminal(), itertools.count(0, seconds_a_look)
-    with mock.patch.object(sys, "stderr", terminal), mock.patch("time.monotonic", lambda: next(clock)):
-        with working_in(directory), contextlib.redirect_stdout(io.StringIO()):
-            assert trec_eval_ref.main(arguments) == 0
-    return terminal
-
-
-@pytest.mark.parametrize("order", ["grouped", "shuffled"])
-def test_long_work_shows_progress_and_erases_it(tmp_path, order):
-    lines = [b"%d Q0 d%d 1 %d tag\n" % (topic, document, -document) for topic in range(3) for document in range(4000)]
-    if order == "shuffled":
-        random.Random(1).shuffle(lines)
-    write(tmp_path, b"0 0 d1 1\n1 0 d2 1\n2 0 d3 1\n", b"".join(lines))
-    terminal = run_on_terminal(["-m", "map", *FILES], tmp_path, 1.5)
-    shown = re.findall(r"(\d+) topics?, (\d+) lines? read, (\d+)%", terminal.getvalue())
-    assert shown and all(int(topics) <= 3 and int(read) <= 12000 and int(part) <= 100 for topics, read, part in shown)
-    assert {int(topics) for topics, _, _ in shown} >= {0, 1, 2}
-    assert sorted(int(read) for _, read, _ in shown)[-1] == 12000
-    assert terminal.screen == ""
-
-
-def test_short_work_shows_no_progress():
-    assert run_on_terminal(["-m", "map", *FILES], OFFICIAL.directory, 0.01).getvalue() == ""
-
-
-def test_quiet_turns_progress_off():
-    assert run_on_terminal(["--quiet", "-m", "map", *FILES], OFFICIAL.directory, 10).getvalue() == ""
-    assert "read" in run_on_terminal(["-m", "map", *FILES], OFFICIAL.directory, 10).getvalue()
-
-
-def test_no_progress_where_standard_error_is_no_terminal():
-    clock = itertools.count(0, 10)
-    with mock.patch("time.monotonic", lambda: next(clock)):
-        result = run_main(["-m", "map", *FILES], OFFICIAL.directory)
-    assert (result.status, result.err) == (0, "")
-
-
-def test_interruption_ends_with_one_line():
-    with mock.patch.object(trec_eval_ref.Source, "blocks", side_effect=KeyboardInterrupt):
-        result = run_main(["-m", "map", *FILES], OFFICIAL.directory)
-    assert (result.status, result.out, result.err) == (130, b"", "trec_eval_ref: interrupted\n")
-
-
-@POSIX
-def test_an_interrupted_process_ends_at_once(tmp_path):
-    write(tmp_path, QRELS, RUN)
-    os.mkfifo(str(tmp_path / "endless"))
-    process = subprocess.Popen([sys.executable, SCRIPT, "qrels.txt", "endless"], cwd=str(tmp_path),
-                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    with open(str(tmp_path / "endless"), "wb") as run:  # opens as soon as the program reads
-        run.write(RUN)
-        run.flush()
-        while process.poll() is None:  # Python can miss a signal that comes just before it waits for more to read
-            process.send_signal(signal.SIGINT)
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(timeout=2)
-        out, err = process.communicate()
-    assert (process.returncode, out, err) == (130, b"", b"trec_eval_ref: interrupted\n")
-
-
-# ---- Z-scores ----
-
-
-def zscores(directory, norms, *options):
-    """The output with Z-scores by these norms, on a collection where topic 1 has an AP of 1/2, and topic 2 of 1."""
-    write(directory, {"1": {"a": 1, "b": 0}, "2": {"a": 1}, "3": {"a": 3}},
-          {"1": {"b": 2, "a": 1, "c": 0}, "2": {"a": 1}})
-    (directory / "norms").write_bytes(norms.encode())
-    return run_main(["-q", *options, "-Z", "norms", "qrels.txt", "run.txt"], directory)
-
-
-def test_zscores_by_hand(tmp_path):
-    result = zscores(tmp_path, "1 map 0.25 0.1\n2 map 0.5 2\n1 num_ret 1 4\n\n# comment\n2 num_ret 2 0.5\n",
-                     "-m", "map", "-m", "num_ret", "-m", "num_q")
-    assert result.out.decode() == "".join("Z%-22s\t%s\t%s\n" % line for line in (
-        ("num_ret", "1", "0.5000"), ("map", "1", "2.5000"), ("num_ret", "2", "-2.0000"), ("map", "2", "0.2500"),
-        ("num_q", "all", "2.0000"), ("num_ret", "all", "-1.5000"), ("map", "all", "1.3750")))
-    assert result.status == 0 and "missing" not in result.err
-
-
-def test_zscores_without_deviation(tmp_path):
-    assert printed(zscores(tmp_path, "1 map 0.5 0\n2 map 0.5 0\n", "-m", "map").out) == {
-        "1": {"Zmap": "0.0000"}, "2": {"Zmap": "-1000000.0000"}, "all": {"Zmap": "-500000.0000"}}
-
-
-def test_zscores_without_a_line(tmp_path):
-    result = zscores(tmp_path, "1 map 0.5 1\n2 P_5 0.2 0.1\n", "-m", "map", "-m", "P.5", "-M", "5")
-    assert printed(result.out) == {"1": {"Zmap": "0.0000", "ZP_5": "-1000000.0000"},
-                                   "2": {"Zmap": "-1000000.0000", "ZP_5": "0.0000"},
-                                   "all": {"Zmap": "-500000.0000", "ZP_5": "-500000.0000"}}
-    warnings = [line for line in result.err.splitlines() if "-1000000" in line]
-    assert warnings == ["trec_eval_ref: warning: zscores: expected a line for each value, found none for topic '1', "
-                        "measure P_5, which becomes -1000000 (2 in all)"]
-    assert zscores(tmp_path, "1 map 0.5 1\n", "--strict", "-m", "map").status == 2
-
-
-@pytest.mark.parametrize("norms, message", named([
-    ("three fields", "1 map 0 1\n1 P_5 1\n", "norms:2: expected 4 fields (topic measure mean deviation), found 3: "
-     "'1 P_5 1'"),
-    ("five fields", "1 map 0 1 2\n", "norms:1: expected 4 fields (topic measure mean deviation), found 5: "
-     "'1 map 0 1 2'"),
-    ("twice", "1 map 0 1\n2 map 0 1\n1 map 0 1\n", "norms:3: expected one line a topic and measure, found 'map' of "
-     "topic '1' again"),
-    ("mean", "1 map x 1\n", "norms:1: expected a number as mean, found 'x'"),
-    ("half a mean", "1 map 0.5x 1\n", "norms:1: expected a number as mean, found '0.5x'"),
-    ("deviation", "1 map 0 nan\n", "norms:1: expected a number as deviation, found 'nan'"),
-    ("infinite", "1 map inf 1\n", "norms:1: expected 0 or a number from 1e-100 to 1e100 as mean, found 'inf'"),
-    ("underscores", "1 map 1_0 1\n", "norms:1: expected a number as mean, found '1_0'"),
-    ("too small", "1 map 0 1e-320\n", "norms:1: expected 0 or a number from 1e-100 to 1e100 as deviation, found "
-     "'1e-320'"),
-    ("empty", "", "norms: expected lines of Z-score norms (topic measure mean deviation), found none"),
-    ("comments", "# none\n\n", "norms: expected lines of Z-score norms (topic measure mean deviation), found none"),
+def test_json_has_every_digit(collection, release):
+    directory = FIXTURES / collection
+    report = json.loads(score(directory, "-qc", "-mall_trec", "-myaap", "-l2", "-M50", "--json", "--release", release))
+    expected = evaluate(read_qrels(directory / "qrels.txt"), read_run(directory / "run.txt"), ["all_trec", "yaap"],
+                        release=release, complete=True, relevance_level=2, depth=50)
+    text = printed(score(directory, "-qc", "-mall_trec", "-myaap", "-l2", "-M50", "--release", release))
+    assert report["summary"].pop("runid") == text["all"].pop("runid")
+    assert report["topics"] == expected.topics and report["summary"] == expected.summary
+    assert set(report) == {"settings", "topics", "summary"}
+    for topic, values in text.items():
+        exact = report["summary"] if topic == "all" else report["topics"][topic]
+        assert list(values) == list(exact)
+        for name, value in exact.items():
+            kind = int if name.startswith("num_") else str if name.startswith("relstring") else float
+            assert type(value) is kind
+            assert values[name] == {int: "%d", str: "'%s'", float: "%.4f"}[kind] % value
+
+
+def test_json_settings_and_parts():
+    directory = FIXTURES / "worked"
+    report = json.loads(score(directory, "--json", "-m", "P@5,10", "-m", "map"))
+    assert set(report) == {"settings", "summary"}
+    settings = {"release": "10.0", "relevance_level": 1, "complete": False, "judged_only": False, "depth": None,
+                "measures": ["P@5,10", "map"], "version": trec_eval_ref.__version__}
+    assert {name: report["settings"][name] for name in settings} == settings
+    report = json.loads(score(directory, "--json", "-qncJ", "-M7", "-l0", "--release=9.0.8"))
+    assert set(report) == {"settings", "topics"}
+    settings.update(release="9.0.8", relevance_level=0, complete=True, judged_only=True, depth=7, measures=["official"])
+    assert {name: report["settings"][name] for name in settings} == settings
+
+
+@pytest.mark.parametrize("digits", [0, 1, 12])
+def test_digits(digits):
+    directory = FIXTURES / "worked"
+    exact = json.loads(score(directory, "--json"))["summary"]
+    for name, value in printed(score(directory, "--digits", str(digits)))["all"].items():
+        if isinstance(exact[name], float):
+            assert value.strip() == "%.*f" % (digits, exact[name])
+
+
+@pytest.mark.parametrize("options, expected", named([
+    ("default", [], "trec_eval 10.0|level 1|topics in both|depth all|unjudged kept|ties docno descending|R qrels"),
+    ("all", ["-l2", "-c", "-M", "100", "-J", "--release", "9.0.8"],
+     "trec_eval 9.0.8|level 2|topics in qrels|depth 100|unjudged removed|ties docno descending|R qrels"),
+    ("groups", ["-R", "qrels_jg", "-l", "-3"],
+     "trec_eval 10.0|level -3|topics in both|depth all|unjudged kept|ties docno descending|R qrels_jg"),
+    ("preferences", ["-R", "prefs"],
+     "trec_eval 10.0|level 1|topics in both|depth all|unjudged kept|ties docno ascending|R prefs"),
+    ("qrels as preferences", ["-R", "qrels_prefs", "-M0"],
+     "trec_eval 10.0|level 1|topics in both|depth 0|unjudged kept|ties docno ascending|R qrels_prefs"),
 ]))
-def test_zscores_that_cannot_be_read(tmp_path, norms, message):
-    assert zscores(tmp_path, norms, "-m", "map") == Result(2, b"", "trec_eval_ref: %s\n" % message)
+def test_signature(options, expected):
+    expected = "trec_eval_ref %s|%s" % (trec_eval_ref.__version__, expected)
+    assert run_main(["--signature", *options]) == Result(0, expected.encode() + b"\n", "")
+    assert run_main(["--signature", *options, "-m", "map", "no", "files"]).out == expected.encode() + b"\n"
+    if options[-1:] != ["prefs"] and "qrels_prefs" not in options and "qrels_jg" not in options:
+        report = run_main(["--json", "-m", "map", *options, "qrels.txt", "run.txt"], FIXTURES / "worked").out
+        assert json.loads(report)["settings"]["signature"] == expected
 
 
-def test_zscores_that_are_not_there(tmp_path):
-    write(tmp_path, {"1": {"a": 1}}, {"1": {"a": 1}})
-    result = run_main(["-Z", "none", "qrels.txt", "run.txt"], tmp_path)
-    assert (result.status, result.out) == (2, b"") and result.err.startswith("trec_eval_ref: none: cannot be read")
-
-
-def test_zscores_of_geometric_means(tmp_path):
-    values = printed(zscores(tmp_path, "1 gm_map -0.5 2\n2 gm_map 0.25 0.5\n", "-m", "gm_map", "--digits", "9").out)
-    logarithms = (math.log(0.5) + 0.5) / 2, (0 - 0.25) / 0.5
-    assert values == {"all": {"Zgm_map": "%.9f" % math.exp(sum(logarithms) / 2)}}
-
-
-@pytest.mark.parametrize("mean, expected", [("-1000", math.exp(709)), ("-1e100", math.exp(709)), ("1e100", 0.0)])
-def test_zscores_beyond_the_end_of_the_doubles(mean, expected):
-    norms = {topic: {"gm_map": (float(mean), 1.0), "map": (float(mean), 1e-100)} for topic in "12"}
-    values = evaluate({"1": {"a": 1}, "2": {"a": 1}}, {"1": {"a": 1}, "2": {"a": 1}}, ["gm_map", "map"], zscores=norms)
-    assert values.summary["Zgm_map"] == expected
-    assert math.isfinite(values.summary["Zmap"])
-
-
-@pytest.mark.parametrize("norms, error, message", [
-    ([], TypeError, "expected a dict of dicts as zscores, found list"),
-    ({"1": 0.5}, TypeError, "expected a dict of dicts as zscores of topic '1', found float"),
-    ({"1": {"map": 0.5}}, TypeError, "topic '1', measure 'map': expected a pair (mean, deviation), found 0.5"),
-    ({"1": {"map": (1, 2, 3)}}, TypeError, "expected a pair (mean, deviation), found (1, 2, 3)"),
-    ({"1": {"map": (0, 10 ** 400)}}, TrecEvalError, "as mean and as deviation, found (0, 1%s)" % ("0" * 400)),
-    ({"1": {"map": b"\0" * 16}}, TypeError, "expected a pair (mean, deviation), found %r" % (b"\0" * 16)),
-    ({1: {"map": (0, 1)}}, TypeError, "expected strings as topics, found 1"),
-    ({"1": {"map": ("1", "2")}}, TypeError, "expected a pair (mean, deviation), found ('1', '2')"),
-    ({"1": {"map": (math.nan, 1)}}, TrecEvalError, "from 1e-100 to 1e100 as mean and as deviation, found (nan, 1)"),
-    ({"1": {"map": (0, math.inf)}}, TrecEvalError, "from 1e-100 to 1e100 as mean and as deviation, found (0, inf)"),
-    ({"1": {"map": (0, 1e-300)}}, TrecEvalError, "from 1e-100 to 1e100 as mean and as deviation, found (0, 1e-300)"),
-])
-def test_zscores_that_evaluate_refuses(norms, error, message):
-    for evaluate_with in (lambda: evaluate({"1": {"a": 1}}, {"1": {"a": 1.0}}, ["map"], zscores=norms),
-                          lambda: evaluate_files(["1 0 a 1"], ["1 Q0 a 1 1 tag"], ["map"], zscores=norms)):
-        with pytest.raises(error, match="%s$" % re.escape(message)):
-            evaluate_with()
-
-
-@pytest.mark.parametrize("release", RELEASES)
-def test_zscores_with_missing_topics(tmp_path, release):
-    norms = "".join("%d %s 0.5 1\n" % (topic, name) for topic in (1, 2, 3) for name in ("map", "num_rel", "gm_map"))
-    values = printed(zscores(tmp_path, norms, *release_option(release), "-c", "-m", "num_q", "-m", "num_rel",
-                             "-m", "map", "-m", "gm_map").out)
-    assert list(values) == (["1", "2", "3", "all"] if release == "10.0" else ["1", "2", "all"])
-    floor = math.log(0.00001)
-    third, logarithm = (-0.5, floor - 0.5) if release == "10.0" else (0, floor)
-    assert values["all"] == {"Znum_q": "3.0000", "Znum_rel": "3.0000", "Zmap": "%.4f" % ((0 + 0.5 + third) / 3),
-                             "Zgm_map": "%.4f" % math.exp((math.log(0.5) - 0.5 - 0.5 + logarithm) / 3)}
-
-
-def test_zscores_leave_texts_alone(tmp_path):
-    out = zscores(tmp_path, "1 relstring 1 1\n", "-m", "runid", "-m", "relstring").out
-    assert out.decode() == "".join("%-22s\t%s\t%s\n" % line for line in (
-        ("relstring", "1", "'01-'"), ("relstring", "2", "'1'"), ("runid", "all", "tag")))
-
-
-def test_zscores_in_the_library(tmp_path):
-    norms = trec_eval_ref.read_zscores(FIXTURES / "worked" / "zscores.txt")
-    assert norms["2"]["recip_rank"] == (0.617, 0.25) and norms["1"]["num_ret"] == (10.0, 0.0)
-    assert norms == trec_eval_ref.read_zscores((FIXTURES / "worked" / "zscores.txt").read_text().splitlines())
-    with pytest.raises(TrecEvalError, match="zscores:1: expected a number"):
-        trec_eval_ref.read_zscores(["1 map x 1"])
-    qrels, run = read_qrels(FIXTURES / "worked" / "qrels.txt"), read_run(FIXTURES / "worked" / "run.txt")
-    measures = ["map", "P.5", "num_ret", "num_q"]
-    values = evaluate(qrels, run, measures, zscores=norms)
-    plain = evaluate(qrels, run, measures)
-    assert values.topics == {topic: {
-        "Znum_ret": 0.0, "Zmap": (of_topic["map"] - norms[topic]["map"][0]) / 0.1,
-        "ZP_5": (of_topic["P_5"] - norms[topic]["P_5"][0]) / 0.12} for topic, of_topic in plain.topics.items()}
-    assert values.summary["Zmap"] == (values.topics["1"]["Zmap"] + values.topics["2"]["Zmap"]) / 2
-    from_files = evaluate_files(FIXTURES / "worked" / "qrels.txt", FIXTURES / "worked" / "run.txt", measures,
-                                zscores=norms)
-    assert from_files == values
-    out = run_main(["--json", "-q", *itertools.chain.from_iterable(("-m", measure) for measure in measures),
-                    "-Z", "zscores.txt", "qrels.txt", "run.txt"], FIXTURES / "worked").out
-    report = json.loads(out)
-    assert (report["topics"], report["summary"]) == values
-
-
-def test_missing_zscores_are_warned_of_in_the_library():
-    with pytest.warns(TrecEvalWarning, match="-1000000"):
-        values = evaluate_files(["1 0 a 1"], ["1 Q0 a 1 1 t"], ["map"], zscores={})
-    assert values.summary == {"Zmap": -1000000.0}
+def test_signature_of_what_cannot_be():
+    assert run_main(["--signature", "-l", "x"]).status == 1
+    assert run_main(["--signature", "-R", "x"]).status == 2
 
 
 # ---- Explaining ----
@@ -3721,32 +3377,347 @@ def test_audit_warns_of_the_files_once(tmp_path):
     assert run_main(["--strict", "--audit", "report", *FILES], tmp_path) == Result(2, b"", "trec_eval_ref: " + warning)
 
 
-# ---- The signature ----
+# ---- Command line ----
 
 
-@pytest.mark.parametrize("options, expected", named([
-    ("default", [], "trec_eval 10.0|level 1|topics in both|depth all|unjudged kept|ties docno descending|R qrels"),
-    ("all", ["-l2", "-c", "-M", "100", "-J", "--release", "9.0.8"],
-     "trec_eval 9.0.8|level 2|topics in qrels|depth 100|unjudged removed|ties docno descending|R qrels"),
-    ("groups", ["-R", "qrels_jg", "-l", "-3"],
-     "trec_eval 10.0|level -3|topics in both|depth all|unjudged kept|ties docno descending|R qrels_jg"),
-    ("preferences", ["-R", "prefs"],
-     "trec_eval 10.0|level 1|topics in both|depth all|unjudged kept|ties docno ascending|R prefs"),
-    ("qrels as preferences", ["-R", "qrels_prefs", "-M0"],
-     "trec_eval 10.0|level 1|topics in both|depth 0|unjudged kept|ties docno ascending|R qrels_prefs"),
-]))
-def test_signature(options, expected):
-    expected = "trec_eval_ref %s|%s" % (trec_eval_ref.__version__, expected)
-    assert run_main(["--signature", *options]) == Result(0, expected.encode() + b"\n", "")
-    assert run_main(["--signature", *options, "-m", "map", "no", "files"]).out == expected.encode() + b"\n"
-    if options[-1:] != ["prefs"] and "qrels_prefs" not in options and "qrels_jg" not in options:
-        report = run_main(["--json", "-m", "map", *options, "qrels.txt", "run.txt"], FIXTURES / "worked").out
-        assert json.loads(report)["settings"]["signature"] == expected
+OPTIONS = [  # collection, options in their plainest form, and other ways to write the same
+    ("worked", ["-q"], [["--query_eval_wanted"], ["--query"]]),
+    ("worked", ["-m", "P.5"], [["-mP.5"], ["--measure", "P.5"], ["--measure=P.5"], ["--mea=P.5"], ["-m", "P@5"]]),
+    ("worked", ["-m", "P.5,10"], [["-m", "P@5,10"], ["-mP.10,5"], ["-m", "P.10.9,5.2"], ["-m", "P.+5,010"]]),
+    ("worked", ["-q", "-n"], [["-qn"], ["--nosummary", "-q"], ["-q", "--nos"]]),
+    ("worked", ["-q", "-m", "P.5", "-m", "map"], [["-qmP.5", "-mmap"], ["-qm", "P.5", "-m", "map"]]),
+    ("missing", ["-c"], [["--complete_rel_info_wanted"], ["--complete"]]),
+    ("missing", ["-D", "0.52"], [["-D0.52"], ["--Debug_level", "0.52"], ["--Debug=3.52"], ["-D", "-1.52"]]),
+    ("graded", ["-l", "2"], [["-l2"], ["--level_for_rel", "2"], ["--level=2"], ["-l", "1", "-l", "2"], ["-l+2"]]),
+    ("sampled", ["-J"], [["--Judged_docs_only"], ["--Judged"]]),
+    ("sampled", ["-M", "3"], [["-M3"], ["--Max_retrieved_per_topic", "3"], ["--Max=3"], ["-M", "03"]]),
+    ("sampled", ["-J", "-M", "3", "-l", "2", "-q"], [["-JqM3", "-l2"], ["-qJl2", "-M", "3"], ["-qJM", "3", "-l", "2"]]),
+    ("worked", ["-m", "utility.1,-1,0,1", "-N", "500"],
+     [["-mutility.1,-1,0,1", "-N500"], ["--Number_docs_in_coll=500", "-m", "utility.1,-1,0,1"]]),
+    ("ties", ["--release", "9.0.8"], [["--release=9.0.8"], ["--rele=9.0.8"]]),
+    ("worked", ["--digits", "7"], [["--digits=7"], ["--dig", "7"]]),
+    ("worked", ["--json"], [["--jso"]]),
+    ("worked", ["--help"], [["-h"], ["--hel"], ["-hq"]]),
+    ("worked", ["--version"], [["-v"], ["--vers"], ["-vq"]]),
+    ("ties", ["-m", "set"], [["-mset"], ["-m", "set", "-m", "num_q"]]),
+]
+NO_EFFECT = [["-o"], ["--Output_old_results_format"], ["--Out"], ["-oo"], ["-R", "qrels"], ["-Rqrels"],
+             ["--Rel_info_format=qrels"], ["--Rel", "qrels"], ["-T", "trec_results"], ["-Ttrec_results"],
+             ["--Results_format=trec_results"], ["--Res=trec_results"], ["-D", "3"], ["-m", "official"],
+             ["--release", "10.0"], ["--digits=4"], ["-N", "7"], ["-l1"], ["-M", "1000000"]]
 
 
-def test_signature_of_what_cannot_be():
-    assert run_main(["--signature", "-l", "x"]).status == 1
-    assert run_main(["--signature", "-R", "x"]).status == 2
+@pytest.mark.parametrize("collection, plain, others", named([(" ".join(case[1]), *case) for case in OPTIONS]))
+def test_options(collection, plain, others):
+    directory = FIXTURES / collection
+    expected = score(directory, *plain)
+    assert expected != score(directory)
+    for other in others:
+        assert score(directory, *other) == expected, other
+        assert run_main(["qrels.txt", *other, "run.txt"], directory).out == expected, other
+        assert run_main(["qrels.txt", "run.txt", *other], directory).out == expected, other
+        assert run_main([*other, "--", "qrels.txt", "run.txt"], directory).out == expected, other
+
+
+@pytest.mark.parametrize("options", NO_EFFECT, ids=" ".join)
+def test_options_without_effect(options):
+    assert score(FIXTURES / "worked", *options) == score(FIXTURES / "worked")
+
+
+def test_files_that_look_like_options(tmp_path):
+    (tmp_path / "-q").write_bytes(b"1 0 a 1\n")
+    (tmp_path / "--").write_bytes(b"1 Q0 a 1 1 t\n")
+    expected = Result(0, b"map                   \tall\t1.0000\n", "")
+    assert run_main(["-m", "map", "--", "-q", "--"], tmp_path) == expected
+
+
+def test_debug_level_with_a_topic():
+    directory = FIXTURES / "missing"
+    whole = printed(score(directory, "-q", "-m", "all_trec"))
+    alone = printed(score(directory, "-q", "-m", "all_trec", "-D", "0.54"))
+    assert set(alone) == {"54", "all"} and alone["54"] == whole["54"]
+    assert alone["all"]["num_q"] == "1" and alone["all"]["map"] == alone["54"]["map"]
+    complete = printed(score(directory, "-c", "-m", "num_q", "-m", "num_rel", "-m", "map", "-D", "0.54"))["all"]
+    assert complete == {"num_q": "4", "num_rel": "12", "map": "%.4f" % (float(whole["54"]["map"]) / 4)}
+
+
+def test_help_shows_the_options_and_the_documentation_of_measures():
+    result = run_main(["-h"])
+    assert (result.status, result.err) == (0, "")
+    for option in ("-q, --query_eval_wanted", "--release", "--json", "--strict", "--digits"):
+        assert option in result.out.decode()
+    assert "min(n, R)" not in result.out.decode()
+    result = run_main(["-h", "-m", "bpref", "-m", "set"])
+    assert result.status == 0 and "min(n, R)" in result.out.decode() and "set_recall = hits / R" in result.out.decode()
+    assert run_main(["-h", "-m", "mapp"])[:2] == (1, b"")
+
+
+def test_version():
+    result = run_main(["--version"])
+    assert result.status == 0 and trec_eval_ref.__version__.encode() in result.out and result.out.count(b"\n") == 1
+
+
+# ---- As a program of its own ----
+
+
+@pytest.mark.parametrize("command", [[sys.executable, SCRIPT], [sys.executable, "-m", "trec_eval_ref"]],
+                         ids=["script", "module"])
+@pytest.mark.parametrize("golden", [OFFICIAL, ALL_TREC], ids=lambda golden: golden.name)
+def test_golden_file_in_a_process_of_its_own(command, golden):
+    assert run_process(command + golden.arguments, golden.directory) == Result(0, golden.expected, "")
+
+
+def test_exit_status_of_the_process():
+    result = run_process([sys.executable, SCRIPT, "-m", "mapp", "qrels.txt", "run.txt"], FIXTURES / "worked")
+    assert (result.status, result.out) == (1, b"") and "did you mean map?" in result.err
+
+
+def test_console_script():
+    config = configparser.ConfigParser()
+    config.read(str(ROOT / "setup.cfg"))
+    name, _, target = config["options.entry_points"]["console_scripts"].strip().partition(" = ")
+    module, _, function = target.partition(":")
+    installed = shutil.which(name, path=os.path.dirname(sys.executable))
+    command = [installed] if installed else [
+        sys.executable, "-c", "import sys, %s; sys.exit(%s.%s())" % (module, module, function)]
+    assert name == "trec_eval_ref"
+    assert run_process(command + ALL_TREC.arguments, ALL_TREC.directory) == Result(0, ALL_TREC.expected, "")
+
+
+@pytest.mark.parametrize("files", [["-", "run.txt"], ["qrels.txt", "-"]], ids=["qrels", "run"])
+@pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gzip"])
+def test_standard_input(files, pack):
+    content = pack((OFFICIAL.directory / ("qrels.txt" if files[0] == "-" else "run.txt")).read_bytes())
+    command = [sys.executable, SCRIPT, "-m", "official", *files]
+    assert run_process(command, OFFICIAL.directory, input=content) == Result(0, OFFICIAL.expected, "")
+    assert run_main(command[2:], OFFICIAL.directory, stdin=content) == Result(0, OFFICIAL.expected, "")
+
+
+def test_no_place_for_a_copy_of_standard_input():
+    with mock.patch("tempfile.TemporaryFile", side_effect=FileNotFoundError(2, "No usable temporary directory found")):
+        result = run_main(["qrels.txt", "-"], OFFICIAL.directory)
+    assert_error(result, 2, "standard input: cannot be read: No usable temporary directory found")
+
+
+@POSIX
+def test_process_substitution(tmp_path):
+    def feed(name):
+        (tmp_path / name).write_bytes((OFFICIAL.directory / name).read_bytes())
+    writers = []
+    for name in ("qrels.txt", "run.txt"):
+        os.mkfifo(str(tmp_path / name))
+        writers.append(threading.Thread(target=feed, args=(name,), daemon=True))
+        writers[-1].start()
+    assert run_main(OFFICIAL.arguments, tmp_path) == Result(0, OFFICIAL.expected, "")
+    for writer in writers:
+        writer.join(10)
+        assert not writer.is_alive()
+
+
+@POSIX
+def test_closed_pipe_ends_quietly():
+    command = [sys.executable, SCRIPT, "-q", "-m", "all_trec", "--digits", "300", "qrels.txt", "run.txt"]
+    with subprocess.Popen(command, cwd=str(ALL_TREC.directory), env=ENVIRONMENT, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE) as process:
+        assert process.stdout.readline().startswith(b"num_ret")
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait() == 0
+
+
+@POSIX
+@pytest.mark.parametrize("golden", [OFFICIAL, ALL_TREC], ids=lambda golden: golden.name)
+def test_pipe_that_nobody_reads(golden):
+    reader, writer = os.pipe()
+    os.close(reader)
+    with open(writer, "wb") as stdout:
+        result = run_process([sys.executable, SCRIPT, *golden.arguments], golden.directory, stdout=stdout)
+    assert result == Result(0, b"", "")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+@pytest.mark.parametrize("golden", [OFFICIAL, ALL_TREC], ids=lambda golden: golden.name)
+def test_full_disk(golden):
+    with open("/dev/full", "wb") as full:
+        result = run_process([sys.executable, SCRIPT, *golden.arguments], golden.directory, stdout=full)
+    assert result.status == 2
+    assert re.fullmatch(r"trec_eval_ref: standard output: cannot be written: .*\n", result.err)
+
+
+def test_a_stand_in_for_standard_output_that_cannot_be_written():
+    class Broken(io.StringIO):
+        def writelines(self, lines):
+            raise OSError(28, "No space left on device")
+    errors = io.StringIO()
+    with working_in(OFFICIAL.directory), contextlib.redirect_stdout(Broken()), contextlib.redirect_stderr(errors):
+        assert trec_eval_ref.main(FILES) == 2
+    assert errors.getvalue() == "trec_eval_ref: standard output: cannot be written: No space left on device\n"
+
+
+def test_standard_output_that_has_been_closed():
+    closed, errors = io.StringIO(), io.StringIO()
+    closed.close()
+    with working_in(OFFICIAL.directory), contextlib.redirect_stdout(closed), contextlib.redirect_stderr(errors):
+        assert trec_eval_ref.main(FILES) == 2
+    assert errors.getvalue() == "trec_eval_ref: standard output: cannot be written: it is closed\n"
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+def test_standard_error_that_cannot_be_written():
+    command = ["sh", "-c", 'exec "$@" 2>/dev/full', "sh", sys.executable, SCRIPT]
+    arguments = ["-m", "map.3", "qrels.txt", "run.txt"]
+    heard = run_process([sys.executable, SCRIPT, *arguments], OFFICIAL.directory)
+    assert "warning" in heard.err and heard.out
+    assert run_process([*command, *arguments], OFFICIAL.directory) == heard._replace(err="")
+    assert run_process([*command, "qrels.txt", "missing"], OFFICIAL.directory) == Result(2, b"", "")
+
+
+class AsciiOnly:
+    """A stand-in for standard output without bytes, such as a console."""
+
+    def writelines(self, lines):
+        "".join(lines).encode("ascii")
+
+    def flush(self):
+        pass
+
+
+@pytest.mark.parametrize("stream, stand_in, arguments, status", [
+    ("stderr", io.StringIO(), ["-m", "map.3", "qrels.txt", "run.txt"], 0), ("stderr", io.StringIO(), ["-m", "mapp"], 1),
+    ("stdin", io.StringIO(), ["-m", "map", "qrels.txt", "-"], 2),
+    ("stdin", io.TextIOWrapper(io.BytesIO()), ["-m", "map", "qrels.txt", "-"], 2),
+])
+def test_streams_that_are_closed(monkeypatch, capsysbinary, stream, stand_in, arguments, status):
+    stand_in.close()
+    monkeypatch.chdir(OFFICIAL.directory)
+    monkeypatch.setattr(sys, stream, stand_in)
+    assert main(arguments) == status
+    assert (capsysbinary.readouterr().out != b"") == (status == 0)
+
+
+def test_standard_output_that_cannot_encode_the_result(monkeypatch, capsys, tmp_path):
+    write(tmp_path, "caf\u00e9 0 a 1\n", b"caf\xc3\xa9 Q0 a 1 1 tag\n")
+    monkeypatch.setattr(sys, "stdout", AsciiOnly())
+    assert main(["-q", "-m", "map", str(tmp_path / "qrels.txt"), str(tmp_path / "run.txt")]) == 2
+    assert capsys.readouterr().err.startswith("trec_eval_ref: standard output: cannot be written: 'ascii' codec")
+
+
+@POSIX
+def test_stand_in_for_standard_error_that_cannot_encode_a_message():
+    code = ("import io, os, sys, trec_eval_ref\n"
+            "sys.stderr = io.TextIOWrapper(open(2, 'wb', closefd=False), encoding='ascii')\n"
+            "status = trec_eval_ref.main(['caf\\u00e9', 'run.txt'])\n"
+            "os.write(2, b'standard error is still there')\n"
+            "sys.exit(status)\n")
+    result = run_process([sys.executable, "-c", code], ROOT)
+    assert result == Result(2, b"", "standard error is still there")
+
+
+@POSIX
+def test_closed_standard_output_is_an_error():
+    result = run_process(["sh", "-c", 'exec "$@" >&-', "sh", sys.executable, SCRIPT, *OFFICIAL.arguments],
+                         OFFICIAL.directory)
+    assert (result.status, result.out) == (2, b"")
+    assert re.fullmatch(r"trec_eval_ref: standard output: cannot be written.*\n", result.err)
+
+
+@POSIX
+def test_warnings_never_reach_standard_output():
+    command = [sys.executable, SCRIPT, "-m", "map.3", "qrels.txt", "run.txt"]
+    result = run_process(["sh", "-c", 'exec "$@" 2>&-', "sh", *command], OFFICIAL.directory)
+    assert (result.status, result.out) == (0, b"map                   \tall\t0.4736\n")
+
+
+def test_import_prints_nothing_and_changes_nothing(tmp_path):
+    result = run_process([sys.executable, "-c", """if True:
+        import copy, os, signal, sys, threading, warnings
+        def state():
+            return copy.copy((dict(os.environ), list(sys.path), list(warnings.filters), signal.getsignal(signal.SIGINT),
+                              os.getcwd(), os.listdir("."), threading.active_count(), sys.stdout, sys.excepthook))
+        before = state()
+        import trec_eval_ref
+        assert state() == before
+    """], tmp_path)
+    assert result == Result(0, b"", "")
+
+
+# ---- Progress and interruption ----
+
+
+class Terminal(io.StringIO):
+    """A standard error that is a terminal; `screen` is what its last line shows in the end."""
+
+    def isatty(self):
+        return True
+
+    @property
+    def screen(self):
+        line = []
+        for text in self.getvalue().split("\r"):
+            line[:len(text)] = text
+        return "".join(line).rstrip()
+
+
+def run_on_terminal(arguments, directory, seconds_a_look):
+    """Run main with a terminal as standard error and a clock that goes on at each look."""
+    terminal, clock = Terminal(), itertools.count(0, seconds_a_look)
+    with mock.patch.object(sys, "stderr", terminal), mock.patch("time.monotonic", lambda: next(clock)):
+        with working_in(directory), contextlib.redirect_stdout(io.StringIO()):
+            assert trec_eval_ref.main(arguments) == 0
+    return terminal
+
+
+@pytest.mark.parametrize("order", ["grouped", "shuffled"])
+def test_long_work_shows_progress_and_erases_it(tmp_path, order):
+    lines = [b"%d Q0 d%d 1 %d tag\n" % (topic, document, -document) for topic in range(3) for document in range(4000)]
+    if order == "shuffled":
+        random.Random(1).shuffle(lines)
+    write(tmp_path, b"0 0 d1 1\n1 0 d2 1\n2 0 d3 1\n", b"".join(lines))
+    terminal = run_on_terminal(["-m", "map", *FILES], tmp_path, 1.5)
+    shown = re.findall(r"(\d+) topics?, (\d+) lines? read, (\d+)%", terminal.getvalue())
+    assert shown and all(int(topics) <= 3 and int(read) <= 12000 and int(part) <= 100 for topics, read, part in shown)
+    assert {int(topics) for topics, _, _ in shown} >= {0, 1, 2}
+    assert sorted(int(read) for _, read, _ in shown)[-1] == 12000
+    assert terminal.screen == ""
+
+
+def test_short_work_shows_no_progress():
+    assert run_on_terminal(["-m", "map", *FILES], OFFICIAL.directory, 0.01).getvalue() == ""
+
+
+def test_quiet_turns_progress_off():
+    assert run_on_terminal(["--quiet", "-m", "map", *FILES], OFFICIAL.directory, 10).getvalue() == ""
+    assert "read" in run_on_terminal(["-m", "map", *FILES], OFFICIAL.directory, 10).getvalue()
+
+
+def test_no_progress_where_standard_error_is_no_terminal():
+    clock = itertools.count(0, 10)
+    with mock.patch("time.monotonic", lambda: next(clock)):
+        result = run_main(["-m", "map", *FILES], OFFICIAL.directory)
+    assert (result.status, result.err) == (0, "")
+
+
+def test_interruption_ends_with_one_line():
+    with mock.patch.object(trec_eval_ref.Source, "blocks", side_effect=KeyboardInterrupt):
+        result = run_main(["-m", "map", *FILES], OFFICIAL.directory)
+    assert (result.status, result.out, result.err) == (130, b"", "trec_eval_ref: interrupted\n")
+
+
+@POSIX
+def test_an_interrupted_process_ends_at_once(tmp_path):
+    write(tmp_path, QRELS, RUN)
+    os.mkfifo(str(tmp_path / "endless"))
+    process = subprocess.Popen([sys.executable, SCRIPT, "qrels.txt", "endless"], cwd=str(tmp_path),
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    with open(str(tmp_path / "endless"), "wb") as run:  # opens as soon as the program reads
+        run.write(RUN)
+        run.flush()
+        while process.poll() is None:  # Python can miss a signal that comes just before it waits for more to read
+            process.send_signal(signal.SIGINT)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(timeout=2)
+        out, err = process.communicate()
+    assert (process.returncode, out, err) == (130, b"", b"trec_eval_ref: interrupted\n")
 
 
 # ---- Damaged input ----
@@ -3833,3 +3804,37 @@ def assert_sound(result, arguments):
         for line in result.out.decode("utf-8", "replace").split("\n")[:-1]:
             name, topic, value = line.split("\t")
             assert re.fullmatch(r"-?[0-9]+(\.[0-9]*)?|'[-.>0-9]*'", value.strip()) or name.strip() == "runid", arguments
+
+
+# ---- Documentation ----
+
+
+def test_doctests_of_the_module():
+    results = doctest.testmod(trec_eval_ref)
+    assert results.failed == 0 and results.attempted > 50
+
+
+def test_examples_of_the_readme():
+    with working_in(ROOT):
+        results = doctest.testfile(str(ROOT / "README.md"), module_relative=False, encoding="utf-8")
+    assert results.failed == 0 and results.attempted > 0
+
+
+@pytest.mark.parametrize("name", [name for name in MEASURES if name not in ("runid", "num_q")])
+def test_each_measure_has_a_docstring_with_an_example(name):
+    function = MEASURES[name].function
+    assert re.search(r"^ *>>> .*\b%s\(" % function.__name__, inspect.getdoc(function), re.MULTILINE)
+
+
+def test_what_the_module_offers_is_documented():
+    assert len(set(trec_eval_ref.__all__)) == len(trec_eval_ref.__all__)
+    for name in trec_eval_ref.__all__:
+        assert not callable(getattr(trec_eval_ref, name)) or inspect.getdoc(getattr(trec_eval_ref, name)), name
+    assert re.fullmatch(r"[0-9]+(\.[0-9]+)+", trec_eval_ref.__version__)
+    source = Path(SCRIPT).read_text(encoding="utf-8")
+    assert "SPDX-License-Identifier: MIT" in source
+
+
+def test_the_table_of_measures_in_the_readme():
+    rows = re.findall(r"^\| `(\w+)` \| `(\w+)` \| ", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert rows == [(name, measure.function.__name__) for name, measure in MEASURES.items()]
