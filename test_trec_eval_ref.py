@@ -56,6 +56,7 @@ FIXTURES = ROOT / "fixtures"
 SCRIPT = str(ROOT / "trec_eval_ref.py")
 PROGRAM = [sys.executable, "-m", "trec_eval_ref"]  # starts faster than the script, which is compiled each time
 RELEASES = ("10.0", "9.0.8")
+IS_CPYTHON = sys.implementation.name == "cpython"
 POSIX = pytest.mark.skipif(os.name != "posix", reason="needs POSIX")
 
 
@@ -146,6 +147,16 @@ def score(cwd, *options, **keywords):
     result = run_main([*options, "qrels.txt", "run.txt"], cwd, **keywords)
     assert result.status == 0, result.err
     return result.out
+
+
+def agree(found, expected):
+    """Whether values are those recorded: to the last bit with CPython, whose math.log2 is that of C, else to 12 digits.
+
+    Values are numbers, or dicts of values.
+    """
+    if isinstance(expected, dict):
+        return found.keys() == expected.keys() and all(agree(found[key], expected[key]) for key in expected)
+    return found == expected if IS_CPYTHON else math.isclose(found, expected, rel_tol=1e-12)
 
 
 def named(table):
@@ -1659,7 +1670,7 @@ def test_recorded_results_of_pytrec_eval():
     assert len(cases) >= 300
     assert set(PYTREC_EVAL_SPELLINGS) == {measure for case in cases for measure in case["measures"]}
     for case in cases:
-        assert evaluated_by(trec_eval_ref, case) == without_nonsense(case["values"]), case
+        assert agree(evaluated_by(trec_eval_ref, case), without_nonsense(case["values"])), case
 
 
 @pytest.mark.filterwarnings("ignore::trec_eval_ref.TrecEvalWarning")
@@ -1692,11 +1703,11 @@ def test_program_written_for_pytrec_eval():
     run = trec_eval_ref.parse_run(io.StringIO("\n".join(results) + "\n"))
     assert "map" in trec_eval_ref.supported_measures and "__version__" in vars(trec_eval_ref)
     values = trec_eval_ref.RelevanceEvaluator(qrel, {"map", "ndcg"}).evaluate(run)
-    assert values == {"q1": {"map": 0.3333333333333333, "ndcg": 0.5},
-                      "q2": {"map": 0.5833333333333333, "ndcg": 0.6934264036172708}}
+    assert agree(values, {"q1": {"map": 0.3333333333333333, "ndcg": 0.5},
+                          "q2": {"map": 0.5833333333333333, "ndcg": 0.6934264036172708}})
     means = {name: trec_eval_ref.compute_aggregated_measure(
         name, [of_topic[name] for of_topic in values.values()]) for name in ("map", "ndcg")}
-    assert means == {"map": 0.45833333333333326, "ndcg": 0.5967132018086354}
+    assert agree(means, {"map": 0.45833333333333326, "ndcg": 0.5967132018086354})
 
 
 @pytest.mark.parametrize("measures, names", [
@@ -1802,18 +1813,23 @@ class Index:
 
 
 class Float:
-    """A number like numpy's floats."""
+    """A number like numpy's floats of single precision."""
 
     def __float__(self):
         return 2.5
 
 
+class Double(float):
+    """A number like numpy's floats of double precision."""
+
+
 @pytest.mark.parametrize("release", RELEASES)
 def test_numbers_of_other_kinds(release):
     qrels = {"1": {"a": Index(), "b": True, "c": False}}
-    run = {"1": {"a": Float(), "b": Index(), "c": 2 ** 70, "d": True, "e": -math.inf}}
+    run = {"1": {"a": Float(), "b": Index() if IS_CPYTHON else 2, "c": 2 ** 70, "d": True, "e": -math.inf,
+                 "f": Double(2.25)}}
     assert evaluated(["num_rel", "recip_rank", "map"], qrels, run, relevance_level=True, release=release) == {
-        "1": {"num_rel": 2.0, "map": (1 / 2 + 2 / 3) / 2, "recip_rank": 0.5}}
+        "1": {"num_rel": 2.0, "map": (1 / 2 + 2 / 4) / 2, "recip_rank": 0.5}}
     assert evaluated(["num_rel"], qrels, run, relevance_level=Index()) == {"1": {"num_rel": 1.0}}
     assert evaluated(["num_ret"], qrels, run, judged_docs_only_flag=1) == {"1": {"num_ret": 3.0}}
 
@@ -1973,11 +1989,71 @@ def test_aggregated_measures():
         aggregate("map", ["0.5"])
 
 
+NUMPY_SUMS = {  # by how many numbers, and the seed of the random ones: what numpy's sum is
+    (7, 0): 58.06376388114559, (8, 3): 79.83168904953465, (9, 3): 86.83424743639085, (128, 4): 1401.4526499725316,
+    (129, 0): 1773.1764123487283, (1000, 2): 12257.921305189546,
+}
+
+
+@pytest.mark.parametrize("length, seed", NUMPY_SUMS)
+def test_numbers_are_added_up_in_the_order_of_numpy(length, seed):
+    chance = random.Random(seed)
+    numbers = [chance.random() * 3.0 ** (i % 5) for i in range(length)]
+    expected = NUMPY_SUMS[length, seed]
+    assert length < 8 or expected not in (add(numbers), math.fsum(numbers))
+    assert trec_eval_ref.compute_aggregated_measure("num_ret", numbers) == expected
+    assert trec_eval_ref.compute_aggregated_measure("map", numbers) == expected / length
+
+
+def test_names_that_pytrec_eval_knows():
+    names = ("11pt_avg G P Rndcg Rprec Rprec_mult binG bpref gm_bpref gm_map infAP iprec_at_recall map map_cut ndcg "
+             "ndcg_cut ndcg_rel num_nonrel_judged_ret num_q num_rel num_rel_ret num_ret recall recip_rank relative_P "
+             "relstring runid set_F set_P set_map set_recall set_relative_P success utility")
+    assert trec_eval_ref.supported_measures == set(names.split())
+    nicknames = {
+        "official": "P Rprec bpref gm_map iprec_at_recall map num_q num_rel num_rel_ret num_ret recip_rank runid",
+        "set": "num_q num_rel num_rel_ret num_ret runid set_F set_P set_map set_recall set_relative_P utility",
+        "all_trec": names}
+    for nickname, members in nicknames.items():
+        assert trec_eval_ref.supported_nicknames[nickname] == set(members.split())
+
+
 def test_calls_of_beir():
     k_values = [1, 3, 5, 10, 100, 1000]
     names = ("map_cut", "ndcg_cut", "recall", "P")
     for of_topic in evaluated({name + "." + ",".join(map(str, k_values)) for name in names}).values():
         assert set(of_topic) == {"%s_%d" % (name, k) for name in names for k in k_values}
+
+
+def ir_measures_case():
+    """Judgments and a run, for the tests with ir_measures."""
+    rng = random.Random(6)
+    qrels = {str(i): {f"d{j}": rng.randint(0, 3) for j in range(30)} for i in range(10)}
+    run = {topic: {f"d{j}": round(rng.random(), 1) for j in rng.sample(range(50), 40)} for topic in qrels}
+    return qrels, run
+
+
+IR_MEASURES_CALLS = [  # measures, relevance level, whether judged documents only; what pytrec_eval returned for topic 3
+    (["map", "map_cut_10", "ndcg", "ndcg_cut_5", "recip_rank", "recall_10", "Rprec", "bpref", "infAP",
+      "iprec_at_recall_0.10", "success_3", "set_F", "num_ret", "num_rel_ret", "num_rel", "num_q"], 1, 0,
+     {"num_q": 1.0, "num_ret": 40.0, "num_rel": 29.0, "num_rel_ret": 23.0, "map": 0.5385976243201535,
+      "Rprec": 0.6206896551724138, "bpref": 0.3103448275862069, "recip_rank": 0.5, "iprec_at_recall_0.10": 0.9,
+      "recall_10": 0.3103448275862069, "infAP": 0.5385969657609325, "ndcg": 0.6721842927431515,
+      "ndcg_cut_5": 0.4921321399197369, "map_cut_10": 0.24382868089764642, "success_3": 1.0,
+      "set_F": 0.6666666666666666}),
+    (["map"], 2, 0, {"map": 0.5095894883247825}), (["ndcg_cut_5"], 1, 1, {"ndcg_cut_5": 0.7301581706468085}),
+    (["P_5"], 2, 1, {"P_5": 0.8}), (["set_F_2.0"], 1, 0, {"set_F": 0.7040816326530612}),
+    (["set_F_0.5"], 1, 0, {"set_F": 0.6330275229357797}),
+]
+
+
+@pytest.mark.parametrize("measures, level, judged_only, values", IR_MEASURES_CALLS)
+def test_calls_of_ir_measures(measures, level, judged_only, values):
+    qrels, run = ir_measures_case()
+    evaluator = trec_eval_ref.RelevanceEvaluator(qrels, measures, relevance_level=level,
+                                                 judged_docs_only_flag=judged_only)
+    found = evaluator.evaluate(run)
+    assert found.keys() == qrels.keys() and agree(found["3"], values)
 
 
 def test_ir_measures_with_this_module():
@@ -1988,9 +2064,7 @@ def test_ir_measures_with_this_module():
         RR, ir_measures.R @ 10, Rprec, Bpref, ir_measures.infAP, IPrec @ 0.1, Success @ 3,
         SetF, SetF(beta=2.0), SetF(beta=0.5),
         ir_measures.NumRet, ir_measures.NumRet(rel=1), ir_measures.NumRel, ir_measures.NumQ]
-    rng = random.Random(6)
-    qrels = {str(i): {"d%d" % j: rng.randint(0, 3) for j in range(30)} for i in range(10)}
-    run = {topic: {"d%d" % j: round(rng.random(), 1) for j in rng.sample(range(50), 40)} for topic in qrels}
+    qrels, run = ir_measures_case()
 
     def calculated():
         provider = type(ir_measures.providers.registry["pytrec_eval"])()
@@ -3275,6 +3349,33 @@ def test_one_value_above_1_does_not_make_percentages_of_the_others(audited):
                           in some_figures().items() if name == "map" and topic != "1")
     lines = audit(audited, "map 1 nan\n" + percentages).out.decode().splitlines()
     assert lines[3] == "map: 1 of 8 values does not agree"
+
+
+@pytest.mark.parametrize("reported, departing", [  # AP by topic, of rank n 1/n, and the figures that do not agree
+    ({"rank2": "50.0"}, {}), ({"rank2": "0.50"}, {}),
+    ({"rank3": "33.3"}, {}), ({"rank3": "33.4"}, {"rank3": "0.334"}), ({"rank3": "33.2"}, {"rank3": "0.332"}),
+    ({"rank98": "1.02"}, {}), ({"rank99": "1.01"}, {"rank99": "1.01"}),           # percentages are above 1.01
+    ({"rank1": "101"}, {"rank1": "1.01"}), ({"rank1": "101.1"}, {"rank1": "101.1"}),  # and not above 101
+    ({"rank2": "50.0", "rank3": "0.3"}, {"rank2": "50.0"}),                       # one of two is no majority
+    ({"rank1": "100.0", "rank2": "50.0", "rank3": "0.3"}, {"rank3": "0.003"}),
+    ({"none": "0", "rank2": "50.0"}, {}),                                         # but zeros do not vote
+    ({"none": "0", "rank3": "0.0", "rank2": "50.0"}, {"rank3": "0.000"}),
+    ({"none": "50.0"}, {"none": "0.500"}), ({"rank2": "-50.0"}, {"rank2": "-0.500"}),
+    ({"rank2": "50.0", "rank1": "nan"}, {"rank1": "nan"}),
+    ({"rank3": "33.33333333339"}, {}), ({"rank3": "33.33333333361"}, {"rank3": "0.333333333336"}),  # of 12 decimals
+])
+def test_figures_that_are_percentages(tmp_path, reported, departing):
+    ranks = {topic: 2 if topic == "none" else int(topic[4:]) for topic in reported}
+    write(tmp_path, {topic: {f"d{rank}": 1} for topic, rank in ranks.items()},
+          {topic: {f"d{k}": -k for k in range(1, rank + (topic != "none"))} for topic, rank in ranks.items()})
+    result = audit(tmp_path, json.dumps({topic: {"map": figure} for topic, figure in reported.items()}))
+    shown = re.findall(r"^ +(\w+) +map +(\S+) +\S+$", result.out.decode(), re.MULTILINE)
+    assert (result.status, dict(shown)) == (3 if departing else 0, departing)
+
+
+def test_counts_are_no_percentages(tmp_path):
+    write(tmp_path, QRELS, RUN)
+    assert re.search(r"\n +1 +num_ret +50 +2\.0000\n", audit(tmp_path, "num_ret 1 50\n").out.decode())
 
 
 def test_sums_in_another_order_agree(audited):
