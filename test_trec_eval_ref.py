@@ -527,11 +527,12 @@ def test_measures_agree_with_their_definitions(seed, release):
         assert found.summary == {name: value for name, value in expected.items() if name != "relstring"}
 
 
-def test_definitions_cover_the_measures_on_qrels():
+def test_definitions_cover_the_measures_of_trec_eval():
+    """Another measure need not be there; to have it compared with a definition, add one to `by_definition`."""
     names = by_definition({"a": 1}, {"a": 1.0}, "10.0", 1, None, False, 0, {}, 0.9)
     measures = {request(name).partition(".")[0] for name in names}
-    on_qrels = {name for name, measure in MEASURES.items() if "qrels" in (measure.rel_formats or ["qrels"])}
-    assert on_qrels - measures == {"runid", "num_q", "gm_map", "gm_bpref"}
+    of_trec_eval = {*NICKNAMES["all_trec"], "yaap", "dcg", "ideal_dcg"}
+    assert of_trec_eval - measures == {"runid", "num_q", "gm_map", "gm_bpref"}
 
 
 @pytest.mark.parametrize("complete", [False, True])
@@ -676,8 +677,8 @@ def test_name_of_ir_measures(name, measure, tmp_path):
     ("MRR@5", "ask for recip_rank in rankings cut at 5: -M 5 -m recip_rank"),
     ("RR(rel=2)@10", "ask for recip_rank in rankings cut at 10: -M 10 -m recip_rank, and "
      "the relevance level is one for all measures: -l 2"),
-    ("ERR", "trec_eval has nothing like it; ir_measures knows programs that do"),
-    ("ERR@20", "trec_eval has nothing like it; ir_measures knows programs that do"),
+    ("alpha_nDCG", "trec_eval has nothing like it; ir_measures knows programs that do"),
+    ("alpha_nDCG@20", "trec_eval has nothing like it; ir_measures knows programs that do"),
     ("alpha_nDCG@20", "trec_eval has nothing like it; ir_measures knows programs that do"),
     ("nDCG(dcg='exp-log2')", "ndcg takes gains: ndcg.1=1,2=3,3=7 has those of 2^grade - 1"),
     ("nDCG(dcg='exp-log2')@10",
@@ -1056,6 +1057,30 @@ def test_judgments_of_another_format(rel_format):
         evaluate({"1": {"a": 1}}, {"1": {"a": 1.0}}, ["num_q"], rel_format=rel_format)
 
 
+class Truncated:
+    """A number that int() takes, but that is no integer."""
+
+    def __int__(self):
+        return 1
+
+
+def test_grades_are_never_truncated():
+    with pytest.raises(TypeError, match="expected an integer of 64 bits as grade"):
+        evaluate({"1": {"a": Truncated()}}, {"1": {"a": 1.0}}, ["num_rel"])
+
+
+def test_cutoffs_are_printed_in_ascending_order_whatever_the_defaults():
+    parameters = trec_eval_ref.cutoffs(10, 5)
+    with mock.patch.dict(MEASURES, P=MEASURES["P"]._replace(parameters=parameters)):
+        assert list(evaluate({"1": {"a": 1}}, {"1": {"a": 1.0}}, ["P"]).summary) == ["P_5", "P_10"]
+
+
+@pytest.mark.parametrize("name", ["map", "P.5", ""])
+def test_names_that_a_new_measure_cannot_have(name):
+    with pytest.raises(ValueError, match="expected a new name"):
+        trec_eval_ref.measure(name)(len)
+
+
 # ---- Z-scores ----
 
 
@@ -1100,7 +1125,7 @@ def test_zscores_without_a_line(tmp_path):
     ("five fields", "1 map 0 1 2\n", "norms:1: expected 4 fields (topic measure mean deviation), found 5: "
      "'1 map 0 1 2'"),
     ("twice", "1 map 0 1\n2 map 0 1\n1 map 0 1\n",
-     "norms:3: expected one line a topic and measure, found 'map' of topic '1' again"),
+     "norms:3: expected one line for each topic and measure, found 'map' of topic '1' again"),
     ("mean", "1 map x 1\n", "norms:1: expected a number as mean, found 'x'"),
     ("half a mean", "1 map 0.5x 1\n", "norms:1: expected a number as mean, found '0.5x'"),
     ("deviation", "1 map 0 nan\n", "norms:1: expected a number as deviation, found 'nan'"),
@@ -1336,6 +1361,14 @@ def test_readers_raise_value_errors():
         read_qrels(["1 0 a 1"], release="8")
     with pytest.raises(TrecEvalError, match="expected 4 fields"):
         read_qrels(["# comment", "1 0 a 1"], release="9.0.8")
+
+
+@pytest.mark.parametrize("read, line", [(read_qrels, "1 0 a x"), (read_qrels_jg, "1 g a x"), (read_prefs, "1 g s a x"),
+                                        (read_run, "1 Q0 a 1 x tag")])
+def test_warnings_of_readers_name_the_line_that_called_them(read, line):
+    with pytest.warns(TrecEvalWarning) as caught:
+        read([line])
+    assert [warning.filename for warning in caught] == [__file__]
 
 
 # ---- Runs and qrels that are not grouped by topic ----
@@ -2954,6 +2987,11 @@ def test_explanations_of_odd_input(tmp_path):
         assert "Traceback" not in result.err
 
 
+def test_explanation_of_a_topic_without_judgment_groups():
+    explanation, = trec_eval_ref.explain({"1": {}}, {"1": {"a": 1.0}}, ["map_avgjg"], rel_format="qrels_jg")["1"]
+    assert trec_eval_ref.explanation_lines(explanation)[-1] == "  map_avgjg = 0 / 0 = 0.0000"
+
+
 # ---- Auditing ----
 
 
@@ -3502,7 +3540,7 @@ def test_sums_in_another_order_agree(audited):
     ("null", '{"map": null}', "expected a number"),
     ("exponent alone", "map all e5\n", "expected a number"), ("comma", "map all 0,47\n", "expected a number"),
     ("point", "map all .\n", "expected a number"),
-    ("other measures", "ERR@20 0.3\nfoo all 0.4\n", "only 'ERR@20', 'foo'"),
+    ("other measures", "alpha_nDCG@20 0.3\nfoo all 0.4\n", "only 'alpha_nDCG@20', 'foo'"),
     ("several values", "P all 0.3\nofficial all 3\n", "only 'P', 'official'"),
     ("texts", "runid all 7\n", "found none"),
     ("other topics", "map 77 0.5\nmap 78 0.5\n", "report has 2 topics ('77')"),
@@ -3524,9 +3562,9 @@ def test_reports_that_are_not_there(audited):
 def test_what_is_not_compared(audited):
     report = run_main(["-q", "-m", "map", "-m", "runid", "-m", "relstring", "qrels.txt", "run.txt"],
                       audited).out
-    result = audit(audited, report + b"ERR@20\t1\t0.5\nZmap\tall\t3\n", "-l1")
+    result = audit(audited, report + b"alpha_nDCG@20\t1\t0.5\nZmap\tall\t3\n", "-l1")
     assert result.status == 0 and result.out.decode().splitlines()[2] == (
-        "  not compared, since not computed here: ERR@20, Zmap")
+        "  not compared, since not computed here: alpha_nDCG@20, Zmap")
     older = audit(audited, b"rbp all 0.5\n" + report, "--release", "9.0.8")
     assert b"not computed here: rbp\n" in older.out
     value = Elsewhere().values()["1", "map"]
@@ -4244,11 +4282,13 @@ MEASURE_ROWS = re.findall(r"^\| `(\w+)` \| `(\w+)` \| ", page_text("docs/measure
 
 @pytest.mark.parametrize("name", MEASURES)
 def test_each_measure_has_its_row(name):
-    assert (name, MEASURES[name].function.__name__) in MEASURE_ROWS
+    row = name, MEASURES[name].function.__name__
+    assert row in MEASURE_ROWS, "docs/measures.md needs a row for it: | `%s` | `%s` | parameters | value |" % row
 
 
 def test_rows_of_measures_are_in_print_order():
-    assert [name for name, _ in MEASURE_ROWS] == [name for name in MEASURES if name in dict(MEASURE_ROWS)]
+    in_print_order = [name for name in MEASURES if name in dict(MEASURE_ROWS)]
+    assert [name for name, _ in MEASURE_ROWS] == in_print_order, "the rows of docs/measures.md are in another order"
 
 
 def test_each_option_is_documented():

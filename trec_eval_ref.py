@@ -120,7 +120,8 @@ class Settings(NamedTuple):
     relevance_level    the least grade that counts as relevant (-l)
     complete           average over all topics of the qrels (-c)
     judged_only        remove unjudged documents from the ranking (-J)
-    depth              keep only so many documents a topic (-M); None is all
+    depth              keep only the first so many documents of each topic (-M);
+                       None is all
     collection_size    documents in the collection, for utility only (-N)
     rel_format         the format of the judgments (-R)
     """
@@ -292,7 +293,7 @@ def _discounted(ranks: Iterable[int], gained: Iterable[float]) -> list[float]:
 
 
 def example_ranking(ranks: str, unretrieved: str = "", **settings: Any) -> JudgedRanking:
-    """The JudgedRanking of a small example: one character a rank, then the grades not retrieved.
+    """The JudgedRanking of a small example: a character for each rank, and the grades not retrieved.
 
     A digit is a grade, "-" an unpooled document, "." a pooled but unjudged one,
     as in relstring.  `settings` are fields of Settings.
@@ -418,12 +419,12 @@ class Parameters(NamedTuple):
 
 
 def cutoffs(*defaults: int) -> Parameters:
-    """One value a cutoff, named `name_k`."""
+    """One value for each cutoff, named `name_k`."""
     return Parameters("cutoffs", defaults)
 
 
 def levels(*defaults: float) -> Parameters:
-    """One value a level, named `name_0.10`."""
+    """One value for each level, named `name_0.10`."""
     return Parameters("levels", defaults)
 
 
@@ -459,13 +460,15 @@ def measure(name: str, parameters: Parameters = Parameters(),
     """Register the decorated function as a measure; `fields` are those of Measure."""
     def register(function: Function) -> Function:
         """Add the function to MEASURES."""
+        if name in MEASURES or not re.fullmatch(r"\w+", name):
+            raise ValueError(f"expected a new name of letters, digits and underscores, found {name!r}")
         MEASURES[name] = Measure(name, function, parameters, **fields)
         return function
     return register
 
 
 # ---- The measures ----
-# One function a measure, in the order in which trec_eval prints them.  N is the
+# One function for each measure, in the order in which trec_eval prints them.  N is the
 # number of documents retrieved, R that of the relevant ones, and hits(k) that of
 # the relevant ones among the first k; P@k is hits(k) / k.  A measure without a
 # source is trec_eval's own, or in any textbook (Manning, Raghavan & Schuetze,
@@ -605,7 +608,7 @@ def binary_preference(topic: JudgedRanking) -> Value:
     >>> binary_preference(example_ranking("01", unretrieved="1"))  # b = 1 - 1/1, and one not retrieved
     0.0
 
-    The paper has 1 - n/R.  Source: Buckley & Voorhees (2004), Retrieval
+    The paper has b = 1 - n/R.  Source: Buckley & Voorhees (2004), Retrieval
     evaluation with incomplete information, SIGIR, 25-32.
     """
     r = topic.num_rel
@@ -642,7 +645,7 @@ def interpolated_precision(topic: JudgedRanking, level: float) -> Value:
 
     m is c * R rounded to the nearest integer, halves up, in release 10.0, and
     trunc(c * R + 0.9) in 9.0.8.  0 if fewer than m relevant documents are
-    retrieved, or none.
+    retrieved, or none at all (with m = 0, too).
 
     >>> topic = example_ranking("1010010010", unretrieved="1")
     >>> interpolated_precision(topic, 0.3)  # m = round(1.5) = 2, at rank 3
@@ -686,7 +689,7 @@ def precision(topic: JudgedRanking, k: int) -> Value:
 
 @measure("relstring", Parameters("length", (10,)), summary=None)
 def relevance_string(topic: JudgedRanking, length: int) -> str:
-    """The grades of the first documents, one character a rank.
+    """The grades of the first documents, one character for each rank.
 
     A digit is a grade from 0 to 9, ">" a greater one, "-" an unpooled document
     and "." one in the pool that was not judged.  Empty if nothing is retrieved.
@@ -734,9 +737,8 @@ def inferred_average_precision(topic: JudgedRanking) -> Value:
 
     Above rank k are r relevant, n judged nonrelevant and u pooled but unjudged
     documents (grade < 0), and any number of unpooled ones; e = 0.00001.  The
-    second summand estimates the precision above k: the part of the documents
-    there that is in the pool, times the part of the judged ones that is
-    relevant.  At k = 1 only the 1 is left.  0 if R = 0 or if nothing relevant
+    second summand estimates the precision above k: which part of the documents
+    there is in the pool, times which part of the judged ones is relevant.  At k = 1 only the 1 is left.  0 if R = 0 or if nothing relevant
     is retrieved.
 
     >>> round(inferred_average_precision(example_ranking("1-1")), 4)  # (1 + (1/3 + 2/3 * 1/2 * 1)) / 2
@@ -748,7 +750,7 @@ def inferred_average_precision(topic: JudgedRanking) -> Value:
     e = 0.00001
     pooled_ranks = list(topic.grades)
     terms = []
-    for r, k in enumerate(topic.relevant_ranks):
+    for r, k in enumerate(topic.relevant_ranks):  # r relevant documents stand above rank k
         if k == 1:
             terms.append(1.0)
         else:
@@ -955,14 +957,14 @@ def ndcg_at_relevant(topic: JudgedRanking, gains: Gains) -> Value:
     >>> round(ndcg_at_relevant(example_ranking("01", unretrieved="1"), {}), 4)  # 2 * (0.6309/1.6309) / 2
     0.3869
     """
-    ranks, gained = topic.dcg_terms(gains)
-    dcg = list(itertools.accumulate(gained))
+    ranks, discounted = topic.dcg_terms(gains)
+    dcg = list(itertools.accumulate(discounted))
     ideal_dcg = list(itertools.accumulate(topic.ideal_dcg_terms(gains)))
     if not ideal_dcg or not dcg:
         return Value(0.0)
     length = len(ideal_dcg)
     labels, terms = [], []
-    for rank, gain, dcg_there in zip(ranks, gained, dcg):
+    for rank, gain, dcg_there in zip(ranks, discounted, dcg):
         if gain > 0:
             labels.append(f"rank {rank}")
             terms.append(dcg_there / ideal_dcg[min(rank, length) - 1])
@@ -990,8 +992,8 @@ def r_ndcg(topic: JudgedRanking, gains: Gains) -> Value:
     ideal = topic.ideal_gains(gains)
     if not topic.num_rel or not ideal:
         return Value(0.0)
-    ranks, gained = topic.dcg_terms(gains)
-    dcg = [0.0, *itertools.accumulate(gained)]
+    ranks, discounted = topic.dcg_terms(gains)
+    dcg = [0.0, *itertools.accumulate(discounted)]
     ideal_dcg = [0.0, *itertools.accumulate(topic.ideal_dcg_terms(gains))]
     labels, terms = [], []
     for b in range(1, len(ideal) + 1):
@@ -1009,10 +1011,11 @@ def ndcg_at(topic: JudgedRanking, k: int) -> Value:
     """Normalised discounted cumulative gain at k.
 
         ndcg_cut(k) = D(k) / J(k)
+        D(k) = sum over ranks j <= k of gain(j) / log2(j + 1)
 
-    D and J are dcg and ideal dcg up to rank k; the gain of a grade is the grade.
-    Ranks past the end of the ranking gain nothing.  0 if no judged document has a
-    positive gain.
+    J(k) is the same sum for the ideal ranking, which has all judged documents by
+    descending gain.  The gain of a grade is the grade.  Ranks past the end of the
+    ranking gain nothing.  0 if no judged document has a positive gain.
 
     >>> round(ndcg_at(example_ranking("102"), 2), 4)  # 1 / (2 + 1/log2(3)) = 1 / 2.6309
     0.3801
@@ -1020,10 +1023,10 @@ def ndcg_at(topic: JudgedRanking, k: int) -> Value:
     Published variants have gains 2^g - 1 or an ideal ranking of the retrieved
     documents alone.  Source: Jaervelin & Kekaelaeinen (2002).
     """
-    ranks, gained = topic.dcg_terms({})
+    ranks, terms = topic.dcg_terms({})
     found = bisect_right(ranks, k)  # the number of documents with a gain up to rank k
     ideal = topic.ideal_dcg_terms({})[:k]
-    return add_up(ranks[:found], gained[:found]) / add_up(range(1, len(ideal) + 1), ideal)
+    return add_up(ranks[:found], terms[:found]) / add_up(range(1, len(ideal) + 1), ideal)
 
 
 @measure("map_cut", cutoffs(5, 10, 15, 20, 30, 100, 200, 500, 1000))
@@ -1190,7 +1193,7 @@ def _gains_from_0_to_1(topic: JudgedRanking, gains: Gains) -> dict[int, float]:
     own = next((grade for grade in range(largest, 0, -1) if grade not in gains), 0)
     values = [0.0, float(own), *(gain for grade, gain in gains.items() if grade >= 0)]
     low, high = min(values), max(values)
-    if low == 0 and high <= 1:
+    if low == 0 and high <= 1:  # low is 0 if no gain is negative
         low, high = 0.0, 1.0
     return {grade: (gains.get(grade, grade) - low) / (high - low) for grade in topic.grade_counts}
 
@@ -1263,7 +1266,7 @@ def unjudged(topic: JudgedRanking, k: int) -> Value:
 
         unj(k) = (unpooled or pooled but unjudged documents among the first k) / k
 
-    Ranks past the end of the ranking do not count, but k divides.
+    Ranks past the end of the ranking count as judged: k divides all the same.
 
     >>> unjudged(example_ranking("1-0."), 5)
     0.4
@@ -1328,14 +1331,14 @@ class Notes:
         self._found = {key: note for key, note in self._found.items() if key[0] != file}
 
     def lines(self) -> list[str]:
-        """The warnings, a line each."""
+        """The warnings, one line for each kind."""
         return [f"{place}: {text} ({count} in all)" if count > 1 else f"{place}: {text}"
                 for place, text, count in self._found.values()]
 
-    def warn(self) -> None:
-        """Hand the warnings to Python's, for callers of the library."""
+    def warn(self, stacklevel: int = 3) -> None:
+        """Hand the warnings to Python's.  They name the line that called the function that called this."""
         for line in self.lines():
-            warnings.warn(line, TrecEvalWarning, stacklevel=3)
+            warnings.warn(line, TrecEvalWarning, stacklevel=stacklevel)
 
 
 _INTEGER = re.compile(rb"([+-]?)([0-9]+)")
@@ -1425,9 +1428,9 @@ Variants = list[tuple[str, tuple[Any, ...]]]  # what follows the measure's name 
 def _default_variants(parameters: Parameters) -> Variants:
     """The variants of a measure that is asked for without parameters."""
     if parameters.kind == "cutoffs":
-        return [(f"_{k}", (k,)) for k in parameters.defaults]
+        return [(f"_{k}", (k,)) for k in sorted(parameters.defaults)]
     if parameters.kind == "levels":
-        return [(f"_{level:.2f}", (level,)) for level in parameters.defaults]
+        return [(f"_{level:.2f}", (level,)) for level in sorted(parameters.defaults)]
     return [("", parameters.defaults)]
 
 
@@ -1875,7 +1878,7 @@ def _checked(topic: str, documents: Any, kind: type, content: str, expected: str
 
 def _as_array(kind: type, values: Iterable[Any]) -> array[Any]:
     """The values as 64-bit integers or floats.  Raises TypeError, OverflowError or, for NaN, ValueError."""
-    converted = array("q" if kind is int else "d", values)  # refuses texts, unlike int() and float()
+    converted = array("d", values) if kind is float else array("q", map(operator.index, values))  # refuses texts, unlike int() and float()
     if kind is float and any(map(math.isnan, converted)):
         raise ValueError
     return converted
@@ -2007,7 +2010,7 @@ Zscores = Mapping[str, Mapping[str, tuple[float, float]]]  # {topic: {printed na
 class Evaluated:
     """The values of all columns for the evaluated topics, and what they are averaged over.
 
-    rows          by topic, a value a column; 0 where the value is a text
+    rows          by topic, one value for each column; 0 where the value is a text
     texts         by topic, the texts by the column's number
     over          see Averaging
     qrels_topics  the topics that have judgments
@@ -2676,9 +2679,9 @@ def _read_judgments(source: Any, name: str, rel_format: str, release: str) -> An
     file, rules, notes = Source.of(source, name), _release(release), Notes()
     form = JUDGMENT_FILES[rel_format]
     judgments = form.read(file, rules, notes)
-    for topic in judgments.duplicated:
+    for topic in sorted(judgments.duplicated):
         raise form.error(file, rules, topic)
-    notes.warn()
+    notes.warn(stacklevel=4)
     return _decoded(judgments.topics)
 
 
@@ -2715,7 +2718,7 @@ def read_run(source: Any, *, release: str = "10.0") -> dict[str, dict[str, float
     """
     file, rules, notes = Source.of(source, "run"), _release(release), Notes()
     rankings, duplicated = RunReader(file, None, rules, notes).whole()
-    for topic in duplicated:
+    for topic in sorted(duplicated):
         raise _duplicate(file, _RUN, rules, topic)
     notes.warn()
     return cast(dict[str, dict[str, float]], _decoded(rankings))
@@ -2750,7 +2753,7 @@ def _read_zscores(source: Source, release: Release, notes: Notes) -> Zscores:
                 pair.append(value)
             of_topic = norms.setdefault(_decode(topic), {})
             if _decode(name) in of_topic:
-                raise TrecEvalError(f"{source.name}:{number}: expected one line a topic and measure, "
+                raise TrecEvalError(f"{source.name}:{number}: expected one line for each topic and measure, "
                                     f"found {_quoted(name)} of topic {_quoted(topic)} again")
             of_topic[_decode(name)] = pair[0], pair[1]
     return norms
@@ -2770,8 +2773,9 @@ def evaluate_files(qrels: Any, run: Any, measures: Iterable[str] = ("official",)
     {'runid': 'bm25', 'recip_rank': 0.5}
     """
     notes = Notes()
-    evaluated = _evaluate_files(Source.of(qrels, "qrels"), Source.of(run, "run"),
-                                measures, _checked_settings(**settings), notes, norms=_checked_norms(zscores))
+    checked, norms = _checked_settings(**settings), _checked_norms(zscores)
+    evaluated = _evaluate_files(Source.of(qrels, "qrels"), Source.of(run, "run"), measures, checked, notes,
+                                norms=norms)
     notes.warn()
     return evaluated.evaluation()
 
@@ -2908,7 +2912,7 @@ class RelevanceEvaluator:
 
 
 def _merged(measures: Iterable[str], release: Release) -> Iterator[str]:
-    """The requests for measures in trec_eval's spelling, one a measure where they can be merged.
+    """The requests for measures in trec_eval's spelling, merged for each measure where they can be.
 
     As in pytrec_eval, numbers for the same measure go together, each of them
     once, sorted as texts; and so of several values for set_F the first counts.
@@ -2950,7 +2954,7 @@ def parse_qrel(f_qrel: Any) -> dict[str, dict[str, int]]:
     """
     def grade(text: bytes) -> Optional[int]:
         """An integer of any size."""
-        return int(text) if _INTEGER.fullmatch(text) else None
+        return int(text) if _INTEGER.fullmatch(text) and len(text) < 4000 else None  # int() refuses more digits
     return _parsed(Source.of(f_qrel, "qrels"), _QRELS, "grade", "an integer", grade)
 
 
@@ -3399,12 +3403,12 @@ def example_preferences(ranking: str, *groups: str) -> PreferenceRanking:
 
 
 def _sum_over_groups(groups: Iterable[str], terms: Sequence[float]) -> Value:
-    """The sum of a term a group."""
+    """The sum of one term for each group."""
     return add_up([f"group {name}" for name in groups], terms)
 
 
 def _mean_over_groups(groups: Iterable[str], terms: Sequence[float]) -> Value:
-    """The mean of a term a group."""
+    """The mean of one term for each group."""
     return _sum_over_groups(groups, terms) / len(terms)
 
 
@@ -4163,12 +4167,12 @@ def _contingency(topic: JudgedRanking) -> list[str]:
 def _terms(column: Column, value: Union[float, str], views: Sequence[View], all_rows: bool,
            digits: int) -> list[str]:
     """The table of what was added up, for values that are sums."""
-    view = views[0]
     if isinstance(value, str):
-        rows = [[str(rank), *_document(view, rank), shown] for rank, shown in enumerate(value, start=1)]
+        rows = [[str(rank), *_document(views[0], rank), shown] for rank, shown in enumerate(value, start=1)]
         return _table(["rank", "docno", "score", "grade", "", "shown as"], rows, all_rows)
     if not isinstance(value, Value) or not value.ranks:
         return []
+    view = views[0]
     heads = [""]
     details: Sequence[str] = ()
     shows_documents = False
