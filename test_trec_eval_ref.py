@@ -41,6 +41,7 @@ import sys
 import tempfile
 import threading
 import time
+import warnings
 from pathlib import Path
 from typing import NamedTuple
 from unittest import mock
@@ -567,10 +568,13 @@ def test_summaries_agree_with_their_definitions(release, complete):
 
 @pytest.mark.parametrize("name", ["P", "recall", "success", "ndcg_cut", "map_cut", "relative_P", "unj"])
 def test_cutoffs_after_an_at_sign(name):
+    """They are columns of their own, as typed and in the order typed, after those of trec_eval."""
     directory = FIXTURES / "graded"
-    for cutoffs in ("10", "7,3"):
-        assert score(directory, "-qm", f"{name}@{cutoffs}") == score(directory, "-qm", f"{name}.{cutoffs}")
-    assert list(printed(score(directory, "-m", name + "@7,3"))["all"]) == [name + "_3", name + "_7"]
+    dots = printed(score(directory, "-qm", f"{name}.7,3"))
+    ats = printed(score(directory, "-qm", f"{name}@7,3", "-m", "map", "-m", f"{name}@3"))
+    for topic, values in ats.items():
+        assert list(values) == ["map", f"{name}@7", f"{name}@3"]
+        assert [values[f"{name}@{k}"] for k in (3, 7)] == [dots[topic][f"{name}_{k}"] for k in (3, 7)]
 
 
 @pytest.mark.parametrize("requests, names", [
@@ -647,71 +651,216 @@ def test_levels_in_any_order():
     assert values.pop("11pt_avg_.75,.25,.5") == add(list(values.values())[::-1]) / 3
 
 
-# ---- Names of ir_measures ----
+# ---- Names of other tools ----
 
 
-@pytest.mark.parametrize("name, measure", [
-    ("AP", "map"), ("AP@5", "map_cut.5"), ("AP@5,10", "map_cut.5,10"), ("MAP", "map"), ("MAP@3", "map_cut.3"),
-    ("nDCG", "ndcg"), ("nDCG@10", "ndcg_cut.10"), ("NDCG", "ndcg"), ("NDCG@1", "ndcg_cut.1"),
-    ("P@5", "P.5"), ("Precision@5", "P.5"), ("R@10", "recall.10"), ("Recall@10", "recall.10"),
-    ("RR", "recip_rank"), ("MRR", "recip_rank"), ("Rprec", "Rprec"), ("RPrec", "Rprec"),
-    ("Bpref", "bpref"), ("BPref", "bpref"), ("infAP", "infAP"), ("infap", "infAP"),
-    ("IPrec@0.1", "iprec_at_recall.0.1"), ("Success@5", "success.5"),
-    ("RBP", "rbp.p=0.8"), ("RBP(p=0.5)", "rbp.p=0.5"),
-    ("SetP", "set_P"), ("SetRelP", "set_relative_P"), ("SetR", "set_recall"), ("SetF", "set_F"),
-    ("SetAP", "set_map"), ("NumQ", "num_q"), ("NumRet", "num_ret"), ("NumRel", "num_rel"),
-    ("NumRelRet", "num_rel_ret"),
-])
-def test_name_of_ir_measures(name, measure, tmp_path):
-    qrels = {"1": {"a": 1, "b": 0, "c": 2}, "2": {"a": 1}}
-    run = {"1": {"a": 1.0, "b": 2.0, "d": 0.5}, "2": {"a": 1.0}}
-    expected = evaluate(qrels, run, [measure])
-    assert evaluate(qrels, run, [name]) == expected
-    assert evaluated([name], release="10.0") == evaluated([measure], release="10.0")
+OTHER_NAMES = [  # a name, the request of trec_eval's that means the same, and settings
+    ("AP", "map", {}), ("AP@5", "map_cut.5", {}), ("MAP@3", "map_cut.3", {}), ("map@3", "map_cut.3", {}),
+    ("map_at_10", "map_cut.10", {}), ("nDCG", "ndcg", {}), ("nDCG@10", "ndcg_cut.10", {}),
+    ("NDCG@1", "ndcg_cut.1", {}), ("ndcg@10", "ndcg_cut.10", {}), ("ndcg_at_10", "ndcg_cut.10", {}),
+    ("P@5", "P.5", {}), ("p@5", "P.5", {}), ("Precision@5", "P.5", {}), ("precision@5", "P.5", {}),
+    ("R@10", "recall.10", {}), ("recall@10", "recall.10", {}), ("recall_at_1000", "recall.1000", {}),
+    ("RR", "recip_rank", {}), ("MRR", "recip_rank", {}), ("mrr", "recip_rank", {}),
+    ("RR@2", "recip_rank", {"depth": 2}), ("MRR@2", "recip_rank", {"depth": 2}), ("mrr@2", "recip_rank", {"depth": 2}),
+    ("RR(rel=2)@2", "recip_rank", {"depth": 2, "relevance_level": 2}),
+    ("RPrec", "Rprec", {}), ("Bpref", "bpref", {}), ("BPref", "bpref", {}), ("infap", "infAP", {}),
+    ("IPrec@0.1", "iprec_at_recall.0.1", {}), ("Success@5", "success.5", {}), ("hit_rate@5", "success.5", {}),
+    ("hit@10", "success.10", {}), ("RBP", "rbp.p=0.8", {}), ("RBP(p=0.5)", "rbp.p=0.5", {}),
+    ("RBP@2", "rbp.p=0.8", {"depth": 2}), ("rbp@2", "rbp", {"depth": 2}),
+    ("RBP(p=0.5,cutoff=2)", "rbp.p=0.5", {"depth": 2}),
+    ("SetP", "set_P", {}), ("SetRelP", "set_relative_P", {}), ("SetP(relative=True)", "set_relative_P", {}),
+    ("SetR", "set_recall", {}), ("SetF", "set_F", {}), ("SetAP", "set_map", {}),
+    ("NumQ", "num_q", {}), ("NumRet", "num_ret", {}), ("NumRel", "num_rel", {}), ("NumRelRet", "num_rel_ret", {}),
+    ("NumRet(rel=2)", "num_rel_ret", {"relevance_level": 2}), ("NumRel(rel=2)", "num_rel", {"relevance_level": 2}),
+    ("P(rel=2)@5", "P.5", {"relevance_level": 2}), ("R(rel=2)@1000", "recall.1000", {"relevance_level": 2}),
+    ("AP(rel=2)", "map", {"relevance_level": 2}), ("AP(rel=2)@100", "map_cut.100", {"relevance_level": 2}),
+    ("Bpref(rel=2)", "bpref", {"relevance_level": 2}), ("infAP(rel=2)", "infAP", {"relevance_level": 2}),
+    ("AP(judged_only=True)", "map", {"judged_only": True}), ("nDCG(judged_only=True)@2", "ndcg_cut.2",
+                                                             {"judged_only": True}),
+    ("nDCG(dcg='exp-log2')", "ndcg.1=1,2=3", {}), ("nDCG(gains={1:1,2:3})", "ndcg.1=1,2=3", {}),
+    ("nDCG(gains={1: 0.5, 2: 3}, judged_only=True)", "ndcg.1=0.5,2=3", {"judged_only": True}),
+]
+
+
+@pytest.mark.parametrize("name, request_of_trec_eval, settings", OTHER_NAMES, ids=[row[0] for row in OTHER_NAMES])
+def test_name_of_another_tool(name, request_of_trec_eval, settings, tmp_path):
+    """It is reported as typed, and has the value of the measure that it means."""
+    qrels = {"1": {"a": 1, "b": 0, "c": 2, "e": 2}, "2": {"a": 1, "f": -1}}
+    run = {"1": {"b": 2.0, "d": 1.5, "a": 1.0, "c": 0.5}, "2": {"x": 2.0, "a": 1.0, "f": 0.5}}
+    expected = evaluate(qrels, run, [request_of_trec_eval], **settings)
+    found = evaluate(qrels, run, ["num_rel_ret", name])
+    assert [list(values.values())[1:] for values in found.topics.values()] \
+        == [list(values.values()) for values in expected.topics.values()]
+    assert list(found.summary.items())[1:] == [(name, *expected.summary.values())]
+    evaluator = trec_eval_ref.RelevanceEvaluator(qrels, [name], release="10.0")
+    assert [list(values) for values in evaluator.evaluate(run).values()] == [[name], [name]]
     write(tmp_path, qrels, run)
-    assert score(tmp_path, "-q", "-m", name) == score(tmp_path, "-q", "-m", measure)
+    assert list(printed(score(tmp_path, "-m", "bpref", "-m", name, "-m", "map"))["all"]) == ["map", "bpref", name]
+    assert list(json.loads(score(tmp_path, "--json", "-m", name))["summary"]) == [name]
 
 
-@pytest.mark.parametrize("name, instead", [
-    ("RR@10", "ask for recip_rank in rankings cut at 10: -M 10 -m recip_rank"),
-    ("MRR@5", "ask for recip_rank in rankings cut at 5: -M 5 -m recip_rank"),
-    ("RR(rel=2)@10", "ask for recip_rank in rankings cut at 10: -M 10 -m recip_rank, and "
-     "the relevance level is one for all measures: -l 2"),
-    ("alpha_nDCG", "trec_eval has nothing like it; ir_measures knows programs that do"),
-    ("alpha_nDCG@20", "trec_eval has nothing like it; ir_measures knows programs that do"),
-    ("alpha_nDCG@20", "trec_eval has nothing like it; ir_measures knows programs that do"),
-    ("nDCG(dcg='exp-log2')", "ndcg takes gains: ndcg.1=1,2=3,3=7 has those of 2^grade - 1"),
-    ("nDCG(dcg='exp-log2')@10",
-     "ndcg_cut takes no gains, so write them into the qrels as grades and ask for ndcg_cut.10"),
-    ("P(rel=2)@5", "the relevance level is one for all measures: -l 2"),
-    ("AP(rel=3)", "the relevance level is one for all measures: -l 3"),
-    ("RBP(p=0.8,rel=1)", "the relevance level is one for all measures: -l 1"),
-    ("RBP(p=0.8)@10", "ask for rbp in rankings cut short: -M 10 -m rbp.p=0.8"),
-    ("nDCG(judged_only=True)@5", "unjudged documents are left out of all rankings or of none: -J"),
-    ("SetF(beta=2)", "the parameter of set_F is the square of beta: F2 is set_F.4"
-     " (though ir_measures takes its SetF(beta=2) from set_F.2)"),
-    ("SetP(relative=True)", "ask for set_relative_P"),
-    ("NumRet(rel=1)", "ask for num_rel_ret, and the relevance level is one for all measures: -l 1"),
-    ("Judged@10", "ask for unj.10, the part of the first 10 that is not judged"),
-    ("R", "it needs a cutoff, such as R@1"),
-    ("ndcg@10", "ask for ndcg_cut.10"),
-])
-def test_name_that_means_something_else(name, instead, tmp_path):
+def test_names_of_other_tools_are_explained():
+    judgments, scores = {"a": 1, "b": 2, "c": 1}, {"a": 3.0, "b": 2.0, "c": 1.0}
+    explanation, = trec_eval_ref.explain({"1": judgments}, {"1": scores}, ["AP(rel=2)"])["1"]
+    assert (explanation.value, explanation.value.ranks) == (0.5, [2])
+    assert trec_eval_ref.explanation_lines(explanation)[-1] == "  AP(rel=2) = 0.5000 / 1 = 0.5000"
+
+
+def test_a_topic_is_ranked_once_whatever_the_settings_of_columns():
+    with mock.patch.object(trec_eval_ref, "_rank", wraps=trec_eval_ref._rank) as rank:
+        evaluate({"1": {"a": 1}}, {"1": {"a": 1.0}}, ["RR@1", "AP(rel=2)", "P(judged_only=True)@5", "map", "RBP(rel=1)"])
+    assert rank.call_count == 1
+
+
+def test_levels_of_columns_do_not_disturb_each_other():
+    qrels, run = {"1": {"a": 1, "b": 2}}, {"1": {"a": 2.0, "b": 1.0}}
+    names = ["P@1", "P(rel=2)@1", "RR@1", "RR(rel=2)@1", "RR(rel=2)", "AP(rel=1)"]
+    assert evaluate(qrels, run, names, relevance_level=2).summary == {
+        "P@1": 0.0, "P(rel=2)@1": 0.0, "RR@1": 0.0, "RR(rel=2)@1": 0.0, "RR(rel=2)": 0.5, "AP(rel=1)": 1.0}
+
+
+def test_depth_of_a_name_is_within_that_of_the_run():
+    qrels, run = {"1": {"c": 1}}, {"1": {"a": 3.0, "b": 2.0, "c": 1.0}}
+    assert evaluate(qrels, run, ["RR@3", "RR@2"], depth=2).summary == {"RR@3": 0.0, "RR@2": 0.0}
+    assert evaluate(qrels, run, ["RR@3", "RR@2"]).summary == {"RR@3": 1 / 3, "RR@2": 0.0}
+
+
+def test_names_of_our_own_exist_under_both_releases():
+    for release in RELEASES:
+        values = evaluate({"1": {"a": 1}}, {"1": {"a": 2.0, "b": 1.0}}, ["Judged@5", "RBP(rel=1)", "Judged.5"],
+                          release=release).summary
+        assert list(values) == ["Judged_5", "Judged@5", "RBP(rel=1)"] and values["Judged@5"] == 0.5
+
+
+def test_rbp_with_a_level_has_binary_gains():
+    qrels, run = {"1": {"a": 1, "b": 3}}, {"1": {"a": 2.0, "b": 1.0}}
+    values = evaluate(qrels, run, ["RBP(p=0.5,rel=1)", "RBP(p=0.5,rel=2)", "RBP(p=0.5)"]).summary
+    assert values == {"RBP(p=0.5,rel=1)": 0.75, "RBP(p=0.5,rel=2)": 0.25, "RBP(p=0.5)": 0.5 * (1 / 3 + 0.5)}
+
+
+def test_values_of_ir_measures():
+    """Recorded from ir_measures, which follows trec_eval 9.0.8; its exp-log2 has five digits."""
+    compared = 0
+    for line in (FIXTURES / "ir_measures.jsonl").read_text(encoding="utf-8").splitlines():
+        case = json.loads(line)
+        values = evaluate(case["qrels"], case["run"], case["values"], release="9.0.8").topics
+        for name, by_topic in case["values"].items():
+            for topic, value in by_topic.items():
+                assert values[topic][name] == pytest.approx(value, abs=1e-5 if "exp-log2" in name else 1e-9, rel=0), name
+                compared += 1
+    assert compared == 1512
+
+
+NO_NAMES = [  # a name that means nothing, and the message
+    ("alpha_nDCG@20", "unknown measure 'alpha_nDCG@20'; trec_eval has nothing like it; "
+     "ir_measures knows programs that do"),
+    ("ERR@20", "unknown measure 'ERR@20'; trec_eval has nothing like it; ir_measures knows programs that do"),
+    ("RBO", "unknown measure 'RBO'; trec_eval has nothing like it; ir_measures knows programs that do"),
+    ("nDCG(dcg='burges')@10", "measure nDCG(dcg='burges')@10: expected dcg='log2' or dcg='exp-log2', found 'burges'"),
+    ("nDCG(rel=2)@10", "measure nDCG(rel=2)@10: expected no rel=, which means nothing here"),
+    ("nDCG(gains={-1:1})", "measure nDCG(gains={-1:1}): expected gains={grade: gain} with grades from 0 "
+     "and numbers as gains"),
+    ("SetF(beta=2)", "measure SetF(beta=2): expected no beta=: the parameter of set_F is its square, "
+     "so that F2 is set_F.4"),
+    ("P(rel=x)@5", "measure P(rel=x)@5: expected arguments such as rel=2 in the parentheses, found 'rel=x'"),
+    ("P(rel=1.5)@5", "measure P(rel=1.5)@5: expected an integer from 0 as rel"),
+    ("RBP(p=2)", "measure RBP(p=2): expected p from 0 to 1"),
+    ("R", "measure R: expected a cutoff, such as R@10"),
+    ("Rprec@10", "measure Rprec@10: expected no cutoff, because Rprec takes none"),
+    ("P@", "measure P@: expected an integer above 0 as cutoff, found ''"),
+    ("P@0", "measure P@0: expected an integer above 0 as cutoff, found '0'"),
+    ("P@5 10", "measure P@5 10: expected an integer above 0 as cutoff, found '5 10'"),
+    ("P@5;10", "measure P@5;10: expected an integer above 0 as cutoff, found '5;10'"),
+    ("P@10x", "measure P@10x: expected an integer above 0 as cutoff, found '10x'"),
+    ("IPrec@x", "measure IPrec@x: expected a decimal from 0 as level, found 'x'"),
+    ("recip_rank@10", "unknown measure 'recip_rank@10': recip_rank takes no cutoff; did you mean RR@10?"),
+    ("recip_rank_10", "unknown measure 'recip_rank_10': recip_rank takes no cutoff; did you mean RR@10?"),
+    ("map_10", "unknown measure 'map_10': map takes no cutoff; did you mean map_cut.10?"),
+    ("ndcg_10", "unknown measure 'ndcg_10': ndcg takes no cutoff; did you mean ndcg_cut.10?"),
+    ("ndcg.10", "measure ndcg: expected gains: grade=gain for grades from 0, such as 1=0.5,2=3, found '10'; "
+     "did you mean ndcg_cut.10?"),
+    ("bpref_5", "unknown measure 'bpref_5': bpref takes no cutoff"),
+    ("nDCG@10 MAP", "expected one measure each, found 'nDCG@10 MAP'; did you mean -m nDCG@10 -m MAP?"),
+    ("map,ndcg", "expected one measure each, found 'map,ndcg'; did you mean -m map -m ndcg?"),
+    ("recip_rank_cut.10", "unknown measure 'recip_rank_cut.10'; did you mean RR@10?"),
+    ("F1", "unknown measure 'F1'; did you mean set_F?"), ("F2", "unknown measure 'F2'; did you mean set_F.4?"),
+    ("all", "unknown measure 'all'; did you mean all_trec?"),
+    ("all_qrels", "unknown measure 'all_qrels'; did you mean all_trec?"),
+    ("recall_cap@10", "unknown measure 'recall_cap@10'; did you mean relative_P@10?"),
+    ("nDGC@10", "unknown measure 'nDGC@10'; did you mean ndcg@10?"),
+    ("nDCG10", "unknown measure 'nDCG10'; did you mean ndcg@10?"), ("mapp", "unknown measure 'mapp'; did you mean map?"),
+    ("xyz", "unknown measure 'xyz'"),
+]
+
+
+@pytest.mark.parametrize("name, message", NO_NAMES, ids=[row[0] for row in NO_NAMES])
+def test_name_that_means_nothing(name, message, tmp_path):
     qrels, run = {"1": {"a": 1}}, {"1": {"a": 1.0}}
-    message = "unknown measure %r; %s" % (name, instead)
-    for function in (lambda: evaluate(qrels, run, [name]), lambda: evaluated([name])):
-        with pytest.raises(TrecEvalError) as caught:
-            function()
-        assert str(caught.value) == message
+    with pytest.raises(TrecEvalError) as caught:
+        evaluate(qrels, run, [name])
+    assert str(caught.value) == message
     result = run_main(["-m", name, "qrels.txt", "run.txt"], write(tmp_path, qrels, run))
-    assert (result.status, result.out, result.err) == (1, b"", "trec_eval_ref: %s\n" % message)
+    status = 2 if message.startswith("measure ") else 1
+    assert (result.status, result.out, result.err) == (status, b"", f"trec_eval_ref: {message}\n")
 
 
-def test_underscores_are_not_for_the_command_line(tmp_path):
-    write(tmp_path, {"1": {"a": 1}}, {"1": {"a": 1.0}})
-    result = run_main(["-m", "P_5", "qrels.txt", "run.txt"], tmp_path)
-    assert result.status == 1
-    assert result.err.startswith("trec_eval_ref: unknown measure 'P_5'; did you mean P")
+@pytest.mark.parametrize("name, message", [row for row in NO_NAMES if "did you mean" in row[1]],
+                         ids=[row[0] for row in NO_NAMES if "did you mean" in row[1]])
+def test_what_a_message_suggests_works(name, message):
+    suggested = re.search(r"did you mean (.*)\?$", message).group(1)
+    options = suggested.split() if suggested.startswith("-m ") else ["-m", suggested]
+    result = run_main([*options, "qrels.txt", "run.txt"], FIXTURES / "worked")
+    assert (result.status, result.err) == (0, "") and result.out
+
+
+@pytest.mark.parametrize("request_, name, warning", [
+    ("P.1e3", "P_1", "'1e3' is read as 1"), ("P.5.10", "P_5", "'5.10' is read as 5"),
+    ("P.5;10", "P_5", "'5;10' is read as 5"), ("ndcg_cut.1=3", "ndcg_cut_1", "'1=3' is read as 1"),
+    ("iprec_at_recall.0.1x", "iprec_at_recall_0.10", "'0.1x' is read as 0.1"),
+    ("relstring.12.9", None, "'12.9' is read as 12"), ("utility.1x,0,0,0", "utility_1x,0,0,0", "'1x' is read as 1"),
+    ("ndcg.1=2x", "ndcg_1=2x", "'2x' is read as 2"), ("set_F.1,2", "set_F_1,2", "ignored parameters: '2'"),
+    ("rbp_resid.p=0.5,1=7", "rbp_resid_p=0.5,1=7", "ignored parameters: '1=7'"),
+])
+def test_parameters_that_are_read_in_another_way_than_they_look(request_, name, warning):
+    measure = request_.partition(".")[0]
+    result = run_main(["-m", request_, "qrels.txt", "run.txt"], FIXTURES / "graded")
+    assert result.err == f"trec_eval_ref: warning: measure {measure}: {warning}\n"
+    assert list(printed(result.out).get("all", {})) == [name] * (name is not None)
+    assert run_main(["--strict", "-m", request_, "qrels.txt", "run.txt"], FIXTURES / "graded").status == 2
+
+
+@pytest.mark.parametrize("request_", ["P.5,10", "P. 5, 10", " recall.100", "relstring.1e1", "relstring.7.", "P_10",
+                                      "iprec_at_recall_0.10", "utility_1,-1,0,0", "rbp_p=0.8", "ndcg.1=2,3=4",
+                                      "11pt_avg_.25,.5", "P@5", "nDCG(gains={1: 1, 2: 3})@5"])
+def test_parameters_that_are_read_as_they_look(request_):
+    result = run_main(["-m", request_, "qrels.txt", "run.txt"], FIXTURES / "worked")
+    assert (result.status, result.err) == (0, "")
+
+
+def test_gains_of_any_name_in_the_older_release():
+    qrels, run = {"1": {"a": 1, "b": 2}}, {"1": {"a": 2.0, "b": 1.0}}
+    for request_, read_as in (("ndcg.1x=4", "ndcg.1=4"), ("ndcg.p=5", "ndcg.0=5")):
+        with pytest.warns(TrecEvalWarning, match="is read as [01]$"):
+            value, = evaluate(qrels, run, [request_], release="9.0.8").summary.values()
+        assert [value] == list(evaluate(qrels, run, [read_as], release="9.0.8").summary.values())
+        with pytest.warns(TrecEvalWarning, match="ignored parameters"):
+            evaluate(qrels, run, [request_])
+
+
+@pytest.mark.parametrize("parameters", ["-1=5", "1=2=3", "1", "1=2,1=3"])
+def test_gains_that_are_refused(parameters):
+    with pytest.raises(TrecEvalError, match="^measure G: expected gains: grade=gain for grades from 0") as caught:
+        evaluate({"1": {"a": 1}}, {"1": {"a": 1.0}}, ["G." + parameters])
+    assert caught.value.status == 2
+
+
+def test_levels_that_print_alike_are_columns_of_their_own():
+    request_ = "iprec_at_recall.0.124,0.123"
+    lines = score(FIXTURES / "worked", "-m", request_).decode().splitlines()
+    assert [line.split()[0] for line in lines] == ["iprec_at_recall_0.12"] * 2
+    assert len(json.loads(score(FIXTURES / "worked", "--json", "-m", request_))["summary"]) == 1
+    evaluator = trec_eval_ref.RelevanceEvaluator({"1": {"a": 1}}, [request_])
+    assert list(evaluator.evaluate({"1": {"a": 1.0}})["1"]) == ["iprec_at_recall_0.12"]
 
 
 # ---- Ranking and judging ----
@@ -1079,6 +1228,102 @@ def test_cutoffs_are_printed_in_ascending_order_whatever_the_defaults():
 def test_names_that_a_new_measure_cannot_have(name):
     with pytest.raises(ValueError, match="expected a new name"):
         trec_eval_ref.measure(name)(len)
+
+
+DOUBTFUL = [  # what, qrels, run, measures, message or None
+    ("all scores equal", {str(t): {"a": 1, "b": 0} for t in range(3)}, {str(t): {"a": 1.0, "b": 1.0} for t in range(3)},
+     ["map"], "run: all documents have the same score, in each of 3 topics; the order of docnos decides"),
+    ("all scores equal, but order plays no part", {str(t): {"a": 1} for t in range(3)},
+     {str(t): {"a": 1.0, "b": 1.0} for t in range(3)}, ["set_P", "num_ret"], None),
+    ("two topics of equal scores", {str(t): {"a": 1} for t in range(2)},
+     {str(t): {"a": 1.0, "b": 1.0} for t in range(2)}, ["map"], None),
+    ("topics of one document", {str(t): {"a": 1} for t in range(5)}, {str(t): {"a": 1.0} for t in range(5)},
+     ["map"], None),
+    ("one topic of other scores", {str(t): {"a": 1} for t in range(4)},
+     {str(t): {"a": 1.0, "b": float(t == 3)} for t in range(4)}, ["map"], None),
+    ("docnos that match nowhere", {"1": {"D1-40": 1}, "2": {"D2": 1}}, {"1": {"d1-40": 1.0}},
+     ["map"], "run: none of its documents is judged, in 1 topic; it has 'd1-40', and the judgments have 'D1-40': "
+     "are docnos spelt alike?"),
+    ("docnos that match in another topic", {"1": {"a": 1}, "2": {"b": 1}}, {"1": {"b": 1.0}}, ["map"], None),
+    ("ten topics without a match", {str(t): {f"a{t}": 1, "b": 0} for t in range(11)},
+     {str(t): {f"a{t + 1}": 1.0} for t in range(11) if t != 3},
+     ["map"], "run: none of its documents is judged, in 10 topics; it has 'a1', and the judgments have 'a0': "
+     "are docnos spelt alike?"),
+    ("nine topics without a match", {str(t): {f"a{t}": 1, "b": 0} for t in range(11)},
+     {str(t): {f"a{t + 1}": 1.0} for t in range(9)}, ["map"], None),
+    ("a weak run", {str(t): {f"a{t}": 1} for t in range(20)},
+     {str(t): {"x": 1.0, **({"a7": 0.5} if t == 7 else {})} for t in range(20)}, ["map"], None),
+    ("pooled but not judged", {"1": {"a": -1, "b": 1}}, {"1": {"a": 1.0}}, ["map"], None),
+    ("an empty ranking", {"1": {"a": 1}}, {"1": {}}, ["map"], None),
+]
+
+
+@pytest.mark.parametrize("qrels, run, measures, message", named(DOUBTFUL))
+def test_runs_that_can_hardly_be_meant(qrels, run, measures, message, tmp_path):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        evaluate(qrels, run, measures)
+    assert [str(warning.message) for warning in caught] == [message] * (message is not None)
+    assert all(warning.category is TrecEvalWarning and warning.filename == __file__ for warning in caught)
+    if not all(run.values()):
+        return
+    options = [word for measure in measures for word in ("-m", measure)]
+    result = run_main([*options, "qrels.txt", "run.txt"], write(tmp_path, qrels, run))
+    lines = [line for line in result.err.splitlines() if "have no results" not in line]
+    assert lines == ([f"trec_eval_ref: warning: run.txt{message[3:]}"] if message else [])
+    assert result.status == 0 and run_main(["--strict", "-c", *options, "qrels.txt", "run.txt"],
+                                           tmp_path).status == 2 * (message is not None)
+
+
+def test_equal_scores_matter_where_the_ranking_is_cut():
+    qrels, run = {str(t): {"a": 1} for t in range(3)}, {str(t): {"a": 1.0, "b": 1.0} for t in range(3)}
+    with pytest.warns(TrecEvalWarning, match="the order of docnos decides"):
+        evaluate(qrels, run, ["set_P"], depth=1)
+
+
+@pytest.mark.filterwarnings("error")
+def test_the_drop_in_never_warns_of_runs():
+    qrels, run = {str(t): {"a": 1} for t in range(3)}, {str(t): {"x": 1.0, "y": 1.0} for t in range(3)}
+    assert trec_eval_ref.RelevanceEvaluator(qrels, ["map"]).evaluate(run)["1"] == {"map": 0.0}
+
+
+@pytest.mark.parametrize("rel_format, qrels", [
+    ("qrels_jg", {"1": {"ann": {"A": 1}}}), ("prefs", {"1": {"ann": {"s": [("A", 1), ("B", 0)]}}}),
+    ("qrels_prefs", {"1": {"ann": {"A": 1, "B": 0}}})])
+def test_docnos_of_other_formats_are_compared(rel_format, qrels):
+    measure = "map_avgjg" if rel_format == "qrels_jg" else "prefs_simp"
+    with pytest.warns(TrecEvalWarning, match="it has 'a', and the judgments have 'A'"):
+        evaluate(qrels, {"1": {"a": 1.0}}, [measure], rel_format=rel_format)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        evaluate(qrels, {"1": {"A": 1.0, "x": 0.5}}, [measure], rel_format=rel_format)
+
+
+class DataFrame:
+    """Stands for that of pandas."""
+
+
+@pytest.mark.parametrize("qrels, run, message", [
+    ("qrels.txt", "run.txt", "expected a dict of dicts as qrels, found str; for files there is evaluate_files"),
+    ({"1": {"a": 1}}, Path("run.txt"), "expected a dict of dicts as run, found PosixPath; for files there is evaluate_files"),
+    (DataFrame(), {}, "expected a dict of dicts as qrels, found DataFrame; make one by "
+     "{t: dict(zip(g.docno, g.score)) for t, g in frame.groupby('topic')}"),
+    ({"1": {"a": 2.5}}, {"1": {"a": 1}}, "topic '1', document 'a': expected an integer of 64 bits as grade, found 2.5; "
+     "are qrels and run the wrong way round?"),
+    ({"1": {"a": 2.5}}, {"1": {"a": 1.5}}, "topic '1', document 'a': expected an integer of 64 bits as grade, found 2.5"),
+])
+def test_what_to_do_instead(qrels, run, message):
+    with pytest.raises(TypeError) as caught:
+        evaluate(qrels, run, ["map"])
+    assert str(caught.value).replace("WindowsPath", "PosixPath") == message
+
+
+def test_grades_that_are_whole_floats():
+    """As pandas makes them; pytrec_eval refuses them, and so does its interface here."""
+    assert evaluate({"1": {"a": 1.0, "b": 2}}, {"1": {"a": 1.0}}, ["num_rel", "relstring"]).topics == {
+        "1": {"num_rel": 2, "relstring": "1"}}
+    with pytest.raises(TypeError, match="expected an integer of 64 bits as grade, found 1.0$"):
+        trec_eval_ref.RelevanceEvaluator({"1": {"a": 1.0}}, ["map"])
 
 
 # ---- Z-scores ----
@@ -1534,20 +1779,19 @@ ARGUMENT_ERRORS = [  # arguments, exit status, message
     (["--query=yes"], 1, r"option --query.* must not have an argument"),
     (["-m", "mapp"], 1, r"unknown measure 'mapp'; did you mean map\?"),
     (["-m", "MAPP"], 1, r"unknown measure 'MAPP'; did you mean map\?"),
-    (["-m", "ndgc_cut.5"], 1, r"unknown measure 'ndgc_cut'; did you mean ndcg_cut\?"),
+    (["-m", "ndgc_cut.5"], 1, r"unknown measure 'ndgc_cut.5'; did you mean ndcg_cut.5\?"),
     (["-m", "zzzzzz"], 1, r"unknown measure 'zzzzzz'"),
     (["-m", ""], 1, r"unknown measure ''"),
-    (["-m", "map@5"], 1, r"unknown measure 'map@5'"),
     (["-m", "map\n\x1b[31m"], 1, r"unknown measure "),
     (["-m", "P."], 1, r"measure P: expected parameters"),
-    (["-m", "P@"], 1, r"measure P: expected parameters"),
+    (["-m", "P@"], 2, r"measure P@: expected an integer above 0 as cutoff, found ''"),
     (["-m", "P.0"], 2, r"measure P: expected cutoffs: distinct integers above 0.*found '0'"),
     (["-m", "P.-5"], 2, r"measure P: expected cutoffs.*'-5'"),
     (["-m", "P.5,x"], 2, r"measure P: expected cutoffs.*'5,x'"),
     (["-m", "P.5,,10"], 2, r"measure P: expected cutoffs.*'5,,10'"),
     (["-m", "P.5,5"], 2, r"measure P: expected cutoffs: distinct.*'5,5'"),
     (["-m", "P.5,5.5"], 2, r"measure P: expected cutoffs: distinct"),
-    (["-m", "P@0"], 2, r"measure P: expected cutoffs"),
+    (["-m", "P@0"], 2, r"measure P@0: expected an integer above 0"),
     (["-m", "iprec_at_recall..1,.10"], 2, r"measure iprec_at_recall: expected levels: distinct"),
     (["-m", "11pt_avg.x"], 2, r"measure 11pt_avg: expected levels"),
     (["-m", "utility.1,2,3"], 2, r"measure utility: expected .*decimal.*1,-1,0,0, found '1,2,3'"),
@@ -1813,7 +2057,7 @@ def test_program_written_for_pytrec_eval():
     (["relstring_5"], ["relstring"]),
     (["utility.2,-1,0,0"], ["utility"]),
     (["ndcg.1=3", "ndcg_1=5"], ["ndcg_1=3", "ndcg_1=5"]),
-    (["Success@1", "nDCG@3", "MRR"], ["recip_rank", "ndcg_cut_3", "success_1"]),
+    (["Success@1", "nDCG@3", "MRR", "map"], ["map", "Success@1", "nDCG@3", "MRR"]),
     ([], []),
 ])
 def test_spelling_of_measures(measures, names):
@@ -1860,7 +2104,7 @@ def test_release_of_the_evaluator():
     assert evaluated(["recip_rank"], qrels, run) == {"1": {"recip_rank": 0.5}}
     assert evaluated(["recip_rank"], qrels, run, release="10.0") == {"1": {"recip_rank": 1.0}}
     assert evaluated(["RBP(p=0.5)", "rbp_p=0.25"], qrels, run, release="10.0") == {
-        "1": {"rbp_p=0.5": 0.5, "rbp_p=0.25": 0.75}}
+        "1": {"RBP(p=0.5)": 0.5, "rbp_p=0.25": 0.75}}
     with pytest.raises(ValueError, match=r"^unknown measure 'rbp', which trec_eval 9\.0\.8 does not have"):
         evaluated(["rbp"])
     with pytest.raises(ValueError, match="expected a release"):
@@ -1870,7 +2114,7 @@ def test_release_of_the_evaluator():
 @pytest.mark.parametrize("measures, message", [
     ({"nosuch"}, "unknown measure 'nosuch'"),
     ({""}, "unknown measure ''"),
-    ({"P."}, "measure P: expected parameters after the ., found none"),
+    ({"P."}, "measure P: expected parameters after the dot, found none"),
     ({"P_"}, "unknown measure 'P_'"),
     ({"P.x"}, "measure P: expected cutoffs: distinct integers above 0, such as 5,10, found 'x'"),
     ({"P_0"}, "measure P: expected cutoffs"),
@@ -1883,7 +2127,7 @@ def test_release_of_the_evaluator():
     ({"ndcg_foo"}, "unknown measure 'ndcg_foo'"),
     ({"official.5"}, "measure official: expected a nickname without parameters, found '5'"),
     ({"dcg"}, "unknown measure 'dcg', which trec_eval 9.0.8 does not have"),
-    ({"RR@10"}, "unknown measure 'RR@10'; ask for recip_rank in rankings cut at 10: -M 10 -m recip_rank"),
+    ({"recip_rank@10"}, "unknown measure 'recip_rank@10': recip_rank takes no cutoff; did you mean RR@10?"),
 ])
 def test_measures_that_pytrec_eval_refuses(measures, message):
     with pytest.raises(ValueError, match="^" + re.escape(message)):
@@ -1965,7 +2209,7 @@ def test_type_errors_of_scores(run, message, release):
 
 
 @pytest.mark.parametrize("keywords, message", [
-    ({"relevance_level": 0}, "expected a relevance_level from 1, found 0"),
+    ({"relevance_level": 0}, "expected a relevance_level from 1, found 0; evaluate() takes relevance_level=0"),
     ({"relevance_level": -1}, "expected a relevance_level from 1, found -1"),
     ({"relevance_level": 1.0},
      "expected integers as relevance_level and judged_docs_only_flag, found 1.0 and False"),
@@ -3680,9 +3924,8 @@ def test_audit_warns_of_the_files_once(tmp_path):
 
 OPTIONS = [  # collection, options in their plainest form, and other ways to write the same
     ("worked", ["-q"], [["--query_eval_wanted"], ["--query"]]),
-    ("worked", ["-m", "P.5"], [["-mP.5"], ["--measure", "P.5"], ["--measure=P.5"], ["--mea=P.5"],
-                               ["-m", "P@5"]]),
-    ("worked", ["-m", "P.5,10"], [["-m", "P@5,10"], ["-mP.10,5"], ["-m", "P.10.9,5.2"], ["-m", "P.+5,010"]]),
+    ("worked", ["-m", "P.5"], [["-mP.5"], ["--measure", "P.5"], ["--measure=P.5"], ["--mea=P.5"], ["-m", "P_5"]]),
+    ("worked", ["-m", "P.5,10"], [["-m", "P_5,10"], ["-mP.10,5"], ["-m", "P.10.9,5.2"], ["-m", "P.+5,010"]]),
     ("worked", ["-q", "-n"], [["-qn"], ["--nosummary", "-q"], ["-q", "--nos"]]),
     ("worked", ["-q", "-m", "P.5", "-m", "map"], [["-qmP.5", "-mmap"], ["-qm", "P.5", "-m", "map"]]),
     ("missing", ["-c"], [["--complete_rel_info_wanted"], ["--complete"]]),

@@ -94,6 +94,8 @@ class Release(NamedTuple):
     count_at_recall    rounds (recall level x R) to a count of documents
     evaluates_missing  whether -c evaluates topics that the run misses, or only counts them
     has_comments       whether lines that start with # are comments
+    reads_any_gain     whether a gain's grade may be any text, read as C reads
+                       integers; else gains for texts that are no integers are ignored
     lacks              measures that this release does not know
     """
 
@@ -102,14 +104,16 @@ class Release(NamedTuple):
     count_at_recall: Callable[[float], int]
     evaluates_missing: bool
     has_comments: bool
+    reads_any_gain: bool
     lacks: frozenset[str]
 
 
 RELEASES: dict[str, Release] = {release.name: release for release in (
     Release("10.0", keep_scores=list, count_at_recall=_nearest, evaluates_missing=True,
-            has_comments=True, lacks=frozenset()),
+            has_comments=True, reads_any_gain=False, lacks=frozenset()),
     Release("9.0.8", keep_scores=_single_precision, count_at_recall=_mostly_up, evaluates_missing=False,
-            has_comments=False, lacks=frozenset(("dcg", "ideal_dcg", "rbp", "rbp_resid", "unj"))),
+            has_comments=False, reads_any_gain=True,
+            lacks=frozenset(("dcg", "ideal_dcg", "rbp", "rbp_resid", "unj"))),
 )}
 
 
@@ -124,6 +128,10 @@ class Settings(NamedTuple):
                        None is all
     collection_size    documents in the collection, for utility only (-N)
     rel_format         the format of the judgments (-R)
+    grades_as          what takes the place of grades, for names such as RBP(rel=2):
+                       ("from", 2) makes 1 of grades from 2 on and 0 of others,
+                       ("2^grade - 1",) does that, ("gains", (1, 3.0)) makes 3.0 of
+                       1; () leaves them
     """
 
     release: Release = RELEASES["10.0"]
@@ -133,6 +141,7 @@ class Settings(NamedTuple):
     depth: Optional[int] = None
     collection_size: int = 0
     rel_format: str = "qrels"
+    grades_as: tuple[Any, ...] = ()
 
 
 Gains = Mapping[int, float]  # {grade: gain}; a grade without an entry is its own gain
@@ -438,6 +447,7 @@ class Measure(NamedTuple):
                   SUMMARIES, or None for a text, which only topics have
     summary_only  whether no value is printed for a topic
     is_count      whether values are printed as integers
+    is_of_set     whether the order of the documents plays no part
     rel_formats   the formats of judgments that it goes with; None is every one
     """
 
@@ -447,6 +457,7 @@ class Measure(NamedTuple):
     summary: Optional[str] = "mean"
     summary_only: bool = False
     is_count: bool = False
+    is_of_set: bool = False
     rel_formats: Optional[tuple[str, ...]] = ("qrels",)
 
 
@@ -475,19 +486,20 @@ def measure(name: str, parameters: Parameters = Parameters(),
 # 2008, Introduction to Information Retrieval, chapter 8).
 
 
-@measure("runid", summary="run tag", summary_only=True, rel_formats=None)
+@measure("runid", summary="run tag", summary_only=True, is_of_set=True, rel_formats=None)
 def run_identifier(topic: Any) -> float:
     """The tag on the run's last line, for the summary alone: topics contribute nothing."""
     return 0.0
 
 
-@measure("num_q", summary="number of topics", summary_only=True, is_count=True, rel_formats=None)
+@measure("num_q", summary="number of topics", summary_only=True, is_count=True, is_of_set=True,
+         rel_formats=None)
 def topic_evaluated(topic: Any) -> float:
     """The number of topics averaged over, for the summary alone: with -c, all topics of the qrels."""
     return 1.0
 
 
-@measure("num_ret", summary="sum", is_count=True)
+@measure("num_ret", summary="sum", is_count=True, is_of_set=True)
 def retrieved(topic: JudgedRanking) -> float:
     """The documents retrieved, as far as -M and -J leave them in the ranking.
 
@@ -499,7 +511,7 @@ def retrieved(topic: JudgedRanking) -> float:
     return topic.num_ret
 
 
-@measure("num_rel", summary="sum of relevant", is_count=True)
+@measure("num_rel", summary="sum of relevant", is_count=True, is_of_set=True)
 def relevant(topic: JudgedRanking) -> float:
     """The relevant documents in the qrels, retrieved or not.
 
@@ -514,7 +526,7 @@ def relevant(topic: JudgedRanking) -> float:
     return topic.num_rel
 
 
-@measure("num_rel_ret", summary="sum", is_count=True)
+@measure("num_rel_ret", summary="sum", is_count=True, is_of_set=True)
 def relevant_retrieved(topic: JudgedRanking) -> float:
     """The relevant documents retrieved.
 
@@ -738,8 +750,8 @@ def inferred_average_precision(topic: JudgedRanking) -> Value:
     Above rank k are r relevant, n judged nonrelevant and u pooled but unjudged
     documents (grade < 0), and any number of unpooled ones; e = 0.00001.  The
     second summand estimates the precision above k: which part of the documents
-    there is in the pool, times which part of the judged ones is relevant.  At k = 1 only the 1 is left.  0 if R = 0 or if nothing relevant
-    is retrieved.
+    there is in the pool, times which part of the judged ones is relevant.  At
+    k = 1 only the 1 is left.  0 if R = 0 or if nothing relevant is retrieved.
 
     >>> round(inferred_average_precision(example_ranking("1-1")), 4)  # (1 + (1/3 + 2/3 * 1/2 * 1)) / 2
     0.8333
@@ -789,7 +801,7 @@ def multiple_r_precision(topic: JudgedRanking, multiple: float) -> Value:
     return precision(topic, _mostly_up(multiple * topic.num_rel))
 
 
-@measure("utility", Parameters("coefficients", (1, -1, 0, 0)))
+@measure("utility", Parameters("coefficients", (1, -1, 0, 0)), is_of_set=True)
 def utility(topic: JudgedRanking, a: float, b: float, c: float, d: float) -> Value:
     """A linear utility of the retrieved set.
 
@@ -1075,7 +1087,7 @@ def success(topic: JudgedRanking, k: int) -> Value:
     return count(topic.relevant_to(k)[:1])
 
 
-@measure("set_P")
+@measure("set_P", is_of_set=True)
 def set_precision(topic: JudgedRanking) -> Value:
     """Precision of the retrieved set, whatever its order.
 
@@ -1089,7 +1101,7 @@ def set_precision(topic: JudgedRanking) -> Value:
     return share(topic.relevant_ranks, topic.num_ret)
 
 
-@measure("set_relative_P")
+@measure("set_relative_P", is_of_set=True)
 def set_relative_precision(topic: JudgedRanking) -> Value:
     """Precision of the retrieved set relative to the best possible one.
 
@@ -1103,7 +1115,7 @@ def set_relative_precision(topic: JudgedRanking) -> Value:
     return share(topic.relevant_ranks, min(topic.num_ret, topic.num_rel))
 
 
-@measure("set_recall")
+@measure("set_recall", is_of_set=True)
 def set_recall(topic: JudgedRanking) -> Value:
     """Recall of the retrieved set.
 
@@ -1117,7 +1129,7 @@ def set_recall(topic: JudgedRanking) -> Value:
     return share(topic.relevant_ranks, topic.num_rel)
 
 
-@measure("set_map")
+@measure("set_map", is_of_set=True)
 def set_average_precision(topic: JudgedRanking) -> Value:
     """Precision times recall of the retrieved set.
 
@@ -1132,7 +1144,7 @@ def set_average_precision(topic: JudgedRanking) -> Value:
     return hits.then(hits * hits, "{} ** 2", hits) / (topic.num_ret * topic.num_rel)
 
 
-@measure("set_F", Parameters("weight", (1.0,)))
+@measure("set_F", Parameters("weight", (1.0,)), is_of_set=True)
 def set_f(topic: JudgedRanking, x: float) -> Value:
     """F measure of the retrieved set: a weighted harmonic mean of precision and recall.
 
@@ -1152,7 +1164,7 @@ def set_f(topic: JudgedRanking, x: float) -> Value:
     return hits.then((x + 1) * p * rc / (rc + x * p), "({0} + 1) * {1} * {2} / ({2} + {0} * {1})", x, p, rc)
 
 
-@measure("num_nonrel_judged_ret", summary="sum", is_count=True)
+@measure("num_nonrel_judged_ret", summary="sum", is_count=True, is_of_set=True)
 def nonrelevant_judged_retrieved(topic: JudgedRanking) -> Value:
     """The judged nonrelevant documents retrieved.
 
@@ -1274,6 +1286,24 @@ def unjudged(topic: JudgedRanking, k: int) -> Value:
     return share(topic.at_unjudged(range(1, min(k, topic.num_ret) + 1)), k)
 
 
+@measure("Judged", cutoffs(5, 10, 20))
+def judged(topic: JudgedRanking, k: int) -> Value:
+    """The fraction of the first k documents that is judged, of those that there are.
+
+        Judged(k) = (judged documents among the first k) / min(k, N)
+
+    trec_eval does not have it.  It is 1 - unj(k) if k documents were retrieved.
+    0 if nothing is retrieved.
+
+    >>> judged(example_ranking("1-0"), 5)  # 2 of 3
+    0.6666666666666666
+
+    Source: the measure Judged of ir_measures.
+    """
+    ranks = topic.judged_ranks
+    return share(ranks[:bisect_right(ranks, k)], min(k, topic.num_ret))
+
+
 __all__ += [entry.function.__name__ for entry in MEASURES.values()]
 
 
@@ -1386,15 +1416,23 @@ def _decimal(text: bytes) -> tuple[float, bool]:
 
 
 class Column(NamedTuple):
-    """One value to compute for each topic: a measure with its arguments, under its printed name."""
+    """One value to compute for each topic, under the name by which it is printed.
+
+    settings   what the measure sees; a name such as P(rel=2)@5 has its own level
+    is_named   whether it was asked for by another tool's name, and not by trec_eval's
+    """
 
     name: str
     measure: Measure
     arguments: tuple[Any, ...]
+    settings: Settings = Settings()
+    is_named: bool = False
 
     @property
     def is_zero_if_missing(self) -> bool:
         """Whether -c sets it to 0 for a topic that the run misses.  With parameters, only unj is."""
+        if self.is_named:
+            return self.measure.name in ("num_ret", "unj")
         return self.name in ("num_ret", "utility", "relstring", "rbp_resid") or self.name.startswith("unj")
 
 
@@ -1417,9 +1455,9 @@ _SYNTAX = {  # by kind of parameters, how they are written, for help and message
     "length": "an integer above 0, such as 10",
     "weight": "a decimal from 0, such as 1",
     "coefficients": "four decimals, such as 1,-1,0,0",
-    "gains": "gains: grade=gain, such as 1=0.5,2=3",
+    "gains": "gains: grade=gain for grades from 0, such as 1=0.5,2=3",
     "persistence": "persistence from 0 to 1, such as p=0.8",
-    "persistence and gains": "persistence from 0 to 1 and gains, such as p=0.8,1=0.5,2=1",
+    "persistence and gains": "persistence from 0 to 1 and gains for grades from 0, such as p=0.8,1=0.5,2=1",
 }
 
 Variants = list[tuple[str, tuple[Any, ...]]]  # what follows the measure's name in print, and the arguments
@@ -1434,248 +1472,457 @@ def _default_variants(parameters: Parameters) -> Variants:
     return [("", parameters.defaults)]
 
 
-def _read_variants(parameters: Parameters, text: str, ignored: list[str]) -> Variants:
-    """The variants that a text after the dot asks for.  What trec_eval ignores of it goes into `ignored`.
+def _read_variants(parameters: Parameters, text: str, release: Release, remarks: list[str]) -> Variants:
+    """The variants that a text after the dot asks for.
 
-    Raises ValueError if the text is not as _SYNTAX says.
+    Raises ValueError if the text is not as _SYNTAX says.  Appends to `remarks`
+    what trec_eval ignores of it or reads in another way than it looks.
 
-    >>> _read_variants(Parameters("cutoffs"), "10,5", [])
+    >>> remarks = []
+    >>> _read_variants(Parameters("cutoffs"), "10,5x", RELEASES["10.0"], remarks)
     [('_5', (5,)), ('_10', (10,))]
+    >>> remarks
+    ["'5x' is read as 5"]
     """
     kind = parameters.kind
     words = text.split(",")
     if kind == "none":
-        ignored.append(text)
+        remarks.append(f"ignored parameters: {_quoted(text)}")
         return [("", ())]
     if kind == "cutoffs":
-        return [(f"_{k}", (k,)) for k in _sorted_distinct(map(_cutoff, words))]
+        return [(f"_{k}", (k,)) for k in _sorted_distinct([_cutoff(word, remarks) for word in words])]
     if kind == "levels":
-        return [(f"_{level:.2f}", (level,)) for level in _sorted_distinct(map(_level, words))]
+        levels = _sorted_distinct([_level(word, remarks) for word in words])
+        return [(f"_{level:.2f}", (level,)) for level in levels]
     if kind == "all levels":
-        return [("_" + text, (tuple(_sorted_distinct(map(_level, words))),))]
+        return [("_" + text, (tuple(_sorted_distinct([_level(word, remarks) for word in words])),))]
     if kind in ("length", "weight"):
-        ignored.extend(words[1:])
-        return [("_" + text, (_cutoff(words[0]) if kind == "length" else _level(words[0]),))]
+        if len(words) > 1:
+            remarks.append(f"ignored parameters: {_quoted(','.join(words[1:]))}")
+        read = _length if kind == "length" else _level
+        return [("_" + text, (read(words[0], remarks),))]
     if kind == "coefficients":
         if len(words) != len(parameters.defaults):
             raise ValueError
-        return [("_" + text, tuple(map(_number, words)))]
-    named = {} if kind == "gains" else {"p": parameters.defaults[0]}
-    gains = _read_gains(words, named, ignored)
+        return [("_" + text, tuple([_number(word, remarks) for word in words]))]
     if kind == "gains":
+        _, gains = _read_gains(words, {}, release, remarks)
         return [("_" + text, (gains,))]
+    named, gains = _read_gains(words, {"p": parameters.defaults[0]}, release, remarks)
     if not 0 <= named["p"] <= 1:
         raise ValueError
     if kind == "persistence":
-        ignored.extend(f"{grade}={gain:g}" for grade, gain in gains.items())
+        if gains:
+            ignored = ",".join(f"{grade}={gain:g}" for grade, gain in gains.items())
+            remarks.append(f"ignored parameters: {_quoted(ignored)}")
         return [("_" + text, (named["p"],))]
     return [("_" + text, (named["p"], gains))]
 
 
-def _cutoff(text: str) -> int:
+def _cutoff(text: str, remarks: list[str]) -> int:
     """A cutoff, read as C reads integers."""
-    cutoff, _ = _integer(_encode(text))
+    cutoff, is_plain = _integer(_encode(text.strip()))
     if cutoff <= 0:
         raise ValueError
+    if not is_plain:
+        remarks.append(f"{_quoted(text)} is read as {cutoff}")
     return cutoff
 
 
-def _number(text: str) -> float:
+def _length(text: str, remarks: list[str]) -> int:
+    """A length, read as C reads decimals, without its fraction."""
+    number = _number(text, remarks)
+    length = int(number)
+    if length <= 0:
+        raise ValueError
+    if length != number:
+        remarks.append(f"{_quoted(text)} is read as {length}")
+    return length
+
+
+def _number(text: str, remarks: list[str]) -> float:
     """A decimal.  Its size is bounded so that no measure can overflow to infinity or NaN."""
-    number, is_plain = _decimal(_encode(text))
-    begins_with_digits = re.match(r"[+-]?\.?[0-9]", text)
+    number, is_plain = _decimal(_encode(text.strip()))
+    begins_with_digits = re.match(r"\s*[+-]?\.?[0-9]", text)
     if not (is_plain or begins_with_digits) or not abs(number) <= 1e100:
         raise ValueError
+    if not is_plain:
+        remarks.append(f"{_quoted(text)} is read as {number:g}")
     return number
 
 
-def _level(text: str) -> float:
+def _level(text: str, remarks: list[str]) -> float:
     """A decimal from 0."""
-    level = _number(text)
+    level = _number(text, remarks)
     if level < 0:
         raise ValueError
     return level
 
 
-def _sorted_distinct(values: Iterable[Any]) -> list[Any]:
+def _sorted_distinct(values: list[Any]) -> list[Any]:
     """The values in ascending order; ValueError if one is there twice."""
-    in_order = sorted(values)
-    if len(set(in_order)) != len(in_order):
+    if len(set(values)) != len(values):
         raise ValueError
-    return in_order
+    return sorted(values)
 
 
-def _read_gains(words: Iterable[str], named: dict[str, float], ignored: list[str]) -> dict[int, float]:
-    """The gains {x: y} that words `x=y` give.  An x in `named` gets its value there; any other is ignored."""
+def _read_gains(words: Iterable[str], named: Mapping[str, float], release: Release,
+                remarks: list[str]) -> tuple[dict[str, float], dict[int, float]]:
+    """Read words `x=y` into the named parameters and the gains by grade."""
+    values = dict(named)
     by_grade: dict[int, float] = {}
     seen = set()
     for word in words:
-        x, equals, y = word.partition("=")
-        if not equals or x in seen:
+        x, y = word.split("=")  # ValueError if there is not exactly one =
+        if x in seen:
             raise ValueError
         seen.add(x)
-        number = _number(y)
-        if x in named:
-            named[x] = number
-        elif _INTEGER.fullmatch(_encode(x)):
-            by_grade[_integer(_encode(x))[0]] = number
+        gain = _number(y, remarks)
+        grade, is_plain = _integer(_encode(x.strip()))
+        if x in values:
+            values[x] = gain
+        elif not is_plain and not release.reads_any_gain:
+            remarks.append(f"ignored parameters: {_quoted(word)}")
+        elif grade < 0:
+            raise ValueError
         else:
-            ignored.append(word)
-    return by_grade
-
-
-_IR_MEASURES = {  # names of ir_measures, up to the parameter if they have one, and what they are here
-    "AP": "map", "AP@": "map_cut.", "MAP": "map", "MAP@": "map_cut.",
-    "nDCG": "ndcg", "nDCG@": "ndcg_cut.", "NDCG": "ndcg", "NDCG@": "ndcg_cut.",
-    "Precision@": "P.", "R@": "recall.", "Recall@": "recall.", "Success@": "success.",
-    "RR": "recip_rank", "MRR": "recip_rank", "RPrec": "Rprec", "IPrec@": "iprec_at_recall.",
-    "Bpref": "bpref", "BPref": "bpref", "infap": "infAP",
-    "RBP": "rbp.p=0.8", "RBP(p=": "rbp.p=",
-    "SetP": "set_P", "SetRelP": "set_relative_P", "SetR": "set_recall", "SetF": "set_F", "SetAP": "set_map",
-    "NumQ": "num_q", "NumRet": "num_ret", "NumRel": "num_rel", "NumRelRet": "num_rel_ret",
-}
-
-_INSTEAD = (  # patterns of other names, and what to use instead
-    (r"(?:M?RR|recip_rank)\b.*@(\d+)", r"ask for recip_rank in rankings cut at \1: -M \1 -m recip_rank"),
-    (r"(?:n?ERR|NERR\d+|\w+_IA|\w+_n?DCG|n?NRBP|StRecall|SDCG|BPM|INST|INSQ|Compat|Accuracy)\b.*",
-     "trec_eval has nothing like it; ir_measures knows programs that do"),
-    (r"(?:nDCG|NDCG)\b.*(?:exp-log2|gains=)[^@]*",
-     "ndcg takes gains: ndcg.1=1,2=3,3=7 has those of 2^grade - 1"),
-    (r"(?:nDCG|NDCG)\b.*(?:exp-log2|gains=).*@(\d+)",
-     r"ndcg_cut takes no gains, so write them into the qrels as grades and ask for ndcg_cut.\1"),
-    (r"SetF\(.*beta=.*", "the parameter of set_F is the square of beta: F2 is set_F.4"
-     " (though ir_measures takes its SetF(beta=2) from set_F.2)"),
-    (r"SetP\(.*relative=.*", "ask for set_relative_P"),
-    (r"R|Recall|Precision|Success|IPrec", r"it needs a cutoff, such as \g<0>@1"),
-    (r"Judged@(\d+)", r"ask for unj.\1, the part of the first \1 that is not judged"),
-    (r"NumRet\(.*", "ask for num_rel_ret"),
-    (r"(map|ndcg)@(.+)", r"ask for \1_cut.\2"),
-    (r".*[(\s,]rel=(\d+).*", r"the relevance level is one for all measures: -l \1"),
-    (r".*[(\s,]judged_only=.*", "unjudged documents are left out of all rankings or of none: -J"),
-    (r"RBP\(.*cutoff.*|RBP\b.*@(.+)", r"ask for rbp in rankings cut short: -M \1 -m rbp.p=0.8"),
-)
+            by_grade[grade] = gain
+            if not is_plain:
+                remarks.append(f"{_quoted(x)} is read as {grade}")
+    return values, by_grade
 
 
 def _columns(requests: Iterable[str], settings: Settings, notes: Notes,
              first_only: bool = False) -> list[Column]:
-    """The columns that a measure or nickname, or several, ask for, in print order.
+    """The columns that requests ask for: trec_eval's in print order, then those of other tools' names.
 
-    Several parameters for one measure are merged.  With `first_only` all but the
-    first are ignored, as on trec_eval's command line.
+    Several parameters for one measure are merged, unless `first_only`: then, as
+    on trec_eval's command line, all but the first ones are ignored.
     """
     texts: dict[str, list[str]] = {}  # by measure, the parameters asked for
+    named: dict[str, Column] = {}
     for request in [requests] if isinstance(requests, str) else requests:
-        name, text = _split_request(request, settings.release)
-        place = f"measure {name}"
-        if name in NICKNAMES:
-            if text:
-                notes.add("parameters", place, f"a nickname's parameters are ignored: {_quoted(text)}")
-            for member in NICKNAMES[name]:
-                if member not in settings.release.lacks:
-                    texts.setdefault(member, [])
+        if not isinstance(request, str):
+            raise TypeError(f"expected strings as measures, found {request!r}")
+        request = request.strip()
+        _check_is_one(request, settings)
+        found = _trec_eval_request(request, settings.release)
+        if found is not None:
+            _add_parameters(texts, *found, settings.release, notes, first_only)
             continue
-        given = texts.setdefault(name, [])
-        if not text or text in given:
-            continue
-        if given and first_only:
-            takes_several = MEASURES[name].parameters.kind in ("cutoffs", "levels")
-            instead = f"write {name}.{given[0]},{text} for both" if takes_several else "run it once for each"
-            notes.add("second parameters", place, f"only its first parameters, {_quoted(given[0])}, count: "
-                      f"{_quoted(text)} is ignored; {instead}")
-        else:
-            given.append(text)
+        columns = _named_columns(request, settings)
+        if not columns:
+            raise _unknown_measure(request, settings)
+        named.update((column.name, column) for column in columns)
     columns = []
     for name, measure in MEASURES.items():
-        if name not in texts:
-            continue
-        if measure.rel_formats is not None and settings.rel_format not in measure.rel_formats:
-            expected = " or ".join(measure.rel_formats)
-            raise TrecEvalError(f"measure {name}: expected judgments in format {expected}, "
-                                f"found {settings.rel_format}", status=4)
-        for suffix, arguments in _variants(measure, texts[name], notes):
-            columns.append(Column(name + suffix, measure, arguments))
+        if name in texts:
+            columns += [Column(name + suffix, measure, arguments, settings)
+                        for suffix, arguments in _variants(measure, texts[name], settings.release, notes)]
+    columns += named.values()
+    for column in columns:
+        formats = column.measure.rel_formats
+        if formats is not None and settings.rel_format not in formats:
+            raise TrecEvalError(f"measure {column.measure.name}: expected judgments in format "
+                                f"{' or '.join(formats)}, found {settings.rel_format}", status=4)
     return columns
 
 
-def _split_request(request: str, release: Release) -> tuple[str, str]:
-    """A measure or nickname, and the text of its parameters.  Names of ir_measures are translated."""
-    if not isinstance(request, str):
-        raise TypeError(f"expected strings as measures, found {request!r}")
-    name, separator, text = _partitioned(request)
-    if name not in MEASURES and name not in NICKNAMES:
-        name, separator, text = _partitioned(_trec_eval_name(request))
-    if name not in NICKNAMES and (name not in MEASURES or name in release.lacks):
-        raise _unknown_measure(name, release)
-    if separator and not text:
-        expected = f"expected parameters after the {separator}"
-        raise TrecEvalError(f"measure {name}: {expected}, found none", status=1)
-    return name, text
-
-
-def _partitioned(request: str) -> tuple[str, str, str]:
-    """Name, separator and parameters: P.5,10 or, for a measure with cutoffs, P@5,10."""
-    name, at, text = request.partition("@")
-    if name in MEASURES and MEASURES[name].parameters.kind == "cutoffs":
-        return name, at, text
-    return request.partition(".")
-
-
-def _trec_eval_name(request: str) -> str:
-    """Translate a name of ir_measures; other names stay.  Raises if there is something to use instead."""
-    for opening, closing in ("@", ""), ("(p=", ")"):
-        name, found, text = request.partition(opening)
-        if name + found in _IR_MEASURES and text.endswith(closing) and not (closing and "," in text):
-            return _IR_MEASURES[name + found] + text[:len(text) - len(closing)]
-    matches = [(re.fullmatch(pattern, request), instead) for pattern, instead in _INSTEAD]
-    advice = [match.expand(instead) for match, instead in matches if match]
-    if advice:
-        raise TrecEvalError(f"unknown measure {_quoted(request)}; {', and '.join(advice)}", status=1)
-    return request
-
-
-def _unknown_measure(name: str, release: Release) -> TrecEvalError:
-    """The error for a name that is no measure, with the name that was probably meant."""
-    if name in release.lacks:
-        hint = f", which trec_eval {release.name} does not have"
+def _add_parameters(texts: dict[str, list[str]], name: str, text: str, release: Release, notes: Notes,
+                    first_only: bool) -> None:
+    """Add what a request of trec_eval's asks for to the parameters by measure."""
+    place = f"measure {name}"
+    if name in NICKNAMES:
+        if text:
+            notes.add("parameters", place, f"a nickname's parameters are ignored: {_quoted(text)}")
+        for member in NICKNAMES[name]:
+            if member not in release.lacks:
+                texts.setdefault(member, [])
+        return
+    given = texts.setdefault(name, [])
+    if not text or text in given:
+        return
+    if given and first_only:
+        takes_several = MEASURES[name].parameters.kind in ("cutoffs", "levels")
+        instead = f"write {name}.{given[0]},{text} for both" if takes_several else "run it once for each"
+        notes.add("second parameters", place, f"only its first parameters, {_quoted(given[0])}, count: "
+                  f"{_quoted(text)} is ignored; {instead}")
     else:
-        known = [*NICKNAMES, *(each for each in MEASURES if each not in release.lacks)]
-        meant = _request_of(name)
-        if meant == name:
-            import difflib  # here because that takes milliseconds, and few need it
-            by_lower_case = {each.lower(): each for each in known}
-            close = difflib.get_close_matches(name.lower(), by_lower_case, 1)
-            meant = by_lower_case[close[0]] if close else ""
-        hint = f"; did you mean {meant}?" if meant else ""
-    return TrecEvalError(f"unknown measure {_quoted(name)}{hint}", status=1)
+        given.append(text)
 
 
-def _request_of(printed: str) -> str:
-    """The request that gives a printed name: P.5 for P_5."""
-    measures = [name for name in MEASURES if printed.startswith(name + "_")]
-    if not measures:
-        return printed
-    name = max(measures, key=len)
-    return f"{name}.{printed[len(name) + 1:]}"
-
-
-def _variants(measure: Measure, texts: Iterable[str], notes: Notes) -> Variants:
+def _variants(measure: Measure, texts: Iterable[str], release: Release, notes: Notes) -> Variants:
     """The variants of a measure that the texts of its parameters ask for, or else its defaults."""
-    place = f"measure {measure.name}"
-    found: dict[str, tuple[Any, ...]] = {}
+    found: Variants = []
     for text in texts:
-        ignored: list[str] = []
+        remarks: list[str] = []
         try:
-            found.update(_read_variants(measure.parameters, text, ignored))
+            variants = _read_variants(measure.parameters, text, release, remarks)
         except ValueError:
-            expected = _SYNTAX[measure.parameters.kind]
-            raise TrecEvalError(f"{place}: expected {expected}, found {_quoted(text)}") from None
-        if ignored:
-            notes.add("parameters", place, f"ignored parameters: {_quoted(','.join(ignored))}")
+            raise TrecEvalError(f"measure {measure.name}: expected {_SYNTAX[measure.parameters.kind]}, "
+                                f"found {_quoted(text)}{_cut_hint(measure.name, text)}") from None
+        found += [variant for variant in variants if variant not in found]
+        for remark in remarks:
+            notes.add("parameters", f"measure {measure.name}", remark)
     if not found:
         return _default_variants(measure.parameters)
     if measure.parameters.kind in ("cutoffs", "levels"):
-        return sorted(found.items(), key=lambda variant: variant[1])
-    return list(found.items())
+        found.sort(key=lambda variant: variant[1])
+    return found
+
+
+def _trec_eval_request(request: str, release: Release) -> Optional[tuple[str, str]]:
+    """Measure or nickname and parameters of a name as trec_eval takes or prints it, P.5 or P_5; else None."""
+    name, dot, text = request.partition(".")
+    if name in NICKNAMES or name in MEASURES:
+        if dot and not text:
+            raise TrecEvalError(f"measure {name}: expected parameters after the dot, found none", status=1)
+    else:
+        name = max([each for each in MEASURES if request.startswith(f"{each}_")], key=len, default="")
+        text = request[len(name) + 1:]
+        if not name or not re.match(r"(p=)?[-+.]?[0-9]", text):
+            return None
+        kind = MEASURES[name].parameters.kind
+        if kind == "none" or (kind == "gains" and "=" not in text):
+            raise _no_cutoff(request, name, text)
+    if name in release.lacks:
+        raise TrecEvalError(f"unknown measure {_quoted(name)}, which trec_eval {release.name} does not have",
+                            status=1)
+    return name, text
+
+
+def _no_cutoff(request: str, name: str, cutoff: str) -> TrecEvalError:
+    """The error for a cutoff after a measure that takes none, with the measure that has one."""
+    hint = _cut_hint(name, cutoff)
+    return TrecEvalError(f"unknown measure {_quoted(request)}: {name} takes no cutoff{hint}", status=1)
+
+
+def _cut_hint(name: str, cutoff: str) -> str:
+    """The end of a message about a cutoff of a measure that takes none: what takes it."""
+    with_cut = {"map": "map_cut.", "ndcg": "ndcg_cut.", "recip_rank": "RR@"}
+    is_cutoff = re.fullmatch(r"[1-9][0-9]*(,[1-9][0-9]*)*", cutoff)
+    return f"; did you mean {with_cut[name]}{cutoff}?" if name in with_cut and is_cutoff else ""
+
+
+class OtherName(NamedTuple):
+    """What a name of another tool means.
+
+    measure   the measure without a cutoff; "" if the name needs one
+    with_cut  the measure that takes the cutoff; "-M" if the ranking is cut; "" if the name takes none
+    keywords  what may stand in parentheses, besides judged_only and cutoff
+    """
+
+    measure: str
+    with_cut: str = ""
+    keywords: tuple[str, ...] = ("rel",)
+
+
+_OTHER_NAMES = {  # in lower case: the names of ir_measures, and those of BEIR, MTEB and ranx
+    **dict.fromkeys(("ap", "map"), OtherName("map", "map_cut")),
+    "ndcg": OtherName("ndcg", "ndcg_cut", ("dcg", "gains")),
+    **dict.fromkeys(("p", "precision"), OtherName("", "P")),
+    **dict.fromkeys(("r", "recall"), OtherName("", "recall")),
+    **dict.fromkeys(("rr", "mrr"), OtherName("recip_rank", "-M")),
+    "rbp": OtherName("rbp", "-M", ("rel", "p")),
+    **dict.fromkeys(("success", "hit", "hit_rate"), OtherName("", "success")),
+    "judged": OtherName("", "Judged", ()),
+    "iprec": OtherName("", "iprec_at_recall"),
+    "rprec": OtherName("Rprec"), "bpref": OtherName("bpref"), "infap": OtherName("infAP"),
+    "setp": OtherName("set_P", "", ("rel", "relative")), "setrelp": OtherName("set_relative_P"),
+    "setr": OtherName("set_recall"), "setf": OtherName("set_F"), "setap": OtherName("set_map"),
+    "numq": OtherName("num_q", "", ()), "numret": OtherName("num_ret"), "numrel": OtherName("num_rel"),
+    "numrelret": OtherName("num_rel_ret"),
+}
+
+_OTHER_NAME = re.compile(r"(?P<base>[A-Za-z_]+?)(?P<arguments>\(.*\))?((?P<at>@|_at_)(?P<cuts>.*))?",
+                         re.DOTALL)
+
+_NOT_COMPUTED = re.compile(  # names of ir_measures, ranx and others for measures that trec_eval does not have
+    r"(n?err|nerr\d+|\w+_ia|alpha_\w*dcg|\w+_ndcg|n?nrbp|strecall|sdcg|bpm|inst|insq|compat|accuracy|rbo"
+    r"|n?dcg_burges|kendall|spearman)\b.*", re.IGNORECASE)
+
+
+def _named_columns(request: str, settings: Settings) -> list[Column]:
+    """The columns that a name of another tool asks for, such as nDCG@10, P(rel=2)@5 or map_at_10.
+
+    A name of trec_eval with an @, such as P@5,10, is one of these, too.  There
+    are none if the name means nothing here.
+
+    >>> [column.name for column in _named_columns("P(rel=2)@5,10", Settings())]
+    ['P(rel=2)@5', 'P(rel=2)@10']
+    """
+    match = _OTHER_NAME.fullmatch(request)
+    if not match:
+        return []
+    base, arguments, at, cuts = match.group("base", "arguments", "at", "cuts")
+    known = _OTHER_NAMES.get(base.lower())
+    if known is None:
+        if at != "@" or base not in MEASURES or base in settings.release.lacks:
+            return []
+        if MEASURES[base].parameters.kind not in ("cutoffs", "levels"):
+            raise _no_cutoff(request, base, cuts)
+        known = OtherName("", base, ())
+    keywords = _read_keywords(request, arguments[1:-1] if arguments else "")
+    for keyword in keywords:
+        if keyword == "beta":
+            raise _not_as_expected(request, "no beta=: the parameter of set_F is its square, so that F2 is "
+                                            "set_F.4")
+        if keyword not in (*known.keywords, "judged_only", "cutoff"):
+            raise _not_as_expected(request, f"no {keyword}=, which means nothing here")
+    if cuts is None and "cutoff" in keywords:
+        return [_named_column(request, request, known, keywords, str(keywords["cutoff"]), settings)]
+    if cuts is None:
+        return [_named_column(request, request, known, keywords, None, settings)]
+    stem = f"{base}{arguments or ''}{at}"
+    return [_named_column(request, stem + cut, known, keywords, cut, settings) for cut in cuts.split(",")]
+
+
+def _read_keywords(request: str, text: str) -> dict[str, Any]:
+    """The arguments in the parentheses of a name, rel=2 and the like."""
+    if not text:
+        return {}
+    import ast  # here because that takes milliseconds, and few need it
+    try:
+        call = ast.parse(f"f({text})", mode="eval").body
+        if not isinstance(call, ast.Call) or call.args:
+            raise ValueError
+        return {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in call.keywords}
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        raise _not_as_expected(
+            request, f"arguments such as rel=2 in the parentheses, found {_quoted(text)}") from None
+
+
+def _named_column(request: str, name: str, known: OtherName, keywords: Mapping[str, Any], cut: Optional[str],
+                  settings: Settings) -> Column:
+    """One column of another tool's name."""
+    measure = known.measure
+    arguments: tuple[Any, ...] = ()
+    if cut is None:
+        if not measure:
+            raise _not_as_expected(request, f"a cutoff, such as {request}@10")
+        arguments = _default_variants(MEASURES[measure].parameters)[0][1]
+    elif known.with_cut == "-M":
+        depth = int(_own_number(request, cut, "cutoffs"))
+        settings = settings._replace(depth=depth if settings.depth is None else min(depth, settings.depth))
+    elif known.with_cut:
+        measure = known.with_cut
+        arguments = (_own_number(request, cut, MEASURES[measure].parameters.kind),)
+    else:
+        raise _not_as_expected(request, f"no cutoff, because {measure} takes none")
+    if measure == "rbp":
+        default = 0.9 if request.startswith("rbp") else 0.8  # trec_eval's, and that of ir_measures
+        p = keywords.get("p", default)
+        if not isinstance(p, (int, float)) or not 0 <= p <= 1:
+            raise _not_as_expected(request, "p from 0 to 1")
+        arguments = (float(p), {})
+    if keywords.get("relative"):
+        measure = "set_relative_P"
+    if "judged_only" in keywords:
+        settings = settings._replace(judged_only=bool(keywords["judged_only"]))
+    if "rel" in keywords:
+        level = keywords["rel"]
+        if type(level) is not int or level < 0:
+            raise _not_as_expected(request, "an integer from 0 as rel")
+        settings = settings._replace(relevance_level=level)
+        if measure == "rbp":
+            settings = settings._replace(grades_as=("from", level))
+        elif measure == "num_ret":
+            measure = "num_rel_ret"
+    if "dcg" in keywords or "gains" in keywords:
+        settings = settings._replace(grades_as=_gains_asked_for(request, keywords))
+    entry = MEASURES[measure]
+    if measure == "num_rel" and "rel" in keywords:
+        entry = entry._replace(summary="sum")  # its own summary, under -c, knows no level
+    return Column(name, entry, arguments, settings, is_named=True)
+
+
+def _own_number(request: str, text: str, kind: str) -> Any:
+    """A cutoff or level after an @.  This is our own syntax: nothing of it is ignored."""
+    if kind == "cutoffs":
+        if re.fullmatch(r"[1-9][0-9]{0,17}", text):
+            return int(text)
+        raise _not_as_expected(request, f"an integer above 0 as cutoff, found {_quoted(text)}")
+    if re.fullmatch(r"[0-9]+\.?[0-9]*|\.[0-9]+", text):
+        return float(text)
+    raise _not_as_expected(request, f"a decimal from 0 as level, found {_quoted(text)}")
+
+
+def _gains_asked_for(request: str, keywords: Mapping[str, Any]) -> tuple[Any, ...]:
+    """What takes the place of the grades, for nDCG(dcg='exp-log2') or nDCG(gains={1:1,2:3}); see Settings."""
+    if keywords.get("dcg", "log2") not in ("log2", "exp-log2"):
+        raise _not_as_expected(request, f"dcg='log2' or dcg='exp-log2', found {keywords['dcg']!r}")
+    if "gains" not in keywords:
+        return ("2^grade - 1",) if keywords["dcg"] == "exp-log2" else ()
+    gains = keywords["gains"]
+    if not isinstance(gains, dict) or not all(
+            type(grade) is int and grade >= 0 and isinstance(gain, (int, float)) and abs(gain) <= 1e100
+            for grade, gain in gains.items()):
+        raise _not_as_expected(request, "gains={grade: gain} with grades from 0 and numbers as gains")
+    if keywords.get("dcg") == "exp-log2":
+        raise _not_as_expected(request, "either gains or dcg='exp-log2'")
+    return ("gains", *sorted(gains.items()))
+
+
+def _not_as_expected(request: str, expected: str) -> TrecEvalError:
+    """The error for a name of another tool whose arguments or cutoff mean nothing."""
+    return TrecEvalError(f"measure {request}: expected {expected}")
+
+
+def _check_is_one(request: str, settings: Settings) -> None:
+    """Raise if a request consists of several that would work one by one."""
+    words = re.split(r"[\s,;]+", request)
+    if len(words) > 1 and all(_works(word, settings) for word in words):
+        command = " ".join(f"-m {word}" for word in words)
+        raise TrecEvalError(f"expected one measure each, found {_quoted(request)}; did you mean {command}?",
+                            status=1)
+
+
+def _works(request: str, settings: Settings) -> bool:
+    """Whether a request asks for something, and nothing of it is ignored."""
+    try:
+        found = _trec_eval_request(request, settings.release)
+        if found is None:
+            return bool(_named_columns(request, settings))
+        name, text = found
+        notes = Notes()
+        if name in MEASURES and text:
+            _variants(MEASURES[name], [text], settings.release, notes)
+        return not notes.lines()
+    except TrecEvalError:
+        return False
+
+_MEANT = {  # what names mean that are neither trec_eval's nor close to one that is
+    "all": "all_trec", "all_qrels": "all_trec", "f1": "set_F", "f2": "set_F.4", "gmap": "gm_map",
+    "recip_rank_cut": "RR", "recall_cap": "relative_P", "hits": "success",
+}
+
+
+def _unknown_measure(request: str, settings: Settings) -> TrecEvalError:
+    """The error for a name that means nothing here, with one that was probably meant and works."""
+    if _NOT_COMPUTED.fullmatch(request):
+        return TrecEvalError(f"unknown measure {_quoted(request)}; trec_eval has nothing like it; "
+                             "ir_measures knows programs that do", status=1)
+    meant = _probably_meant(request, settings)
+    hint = f"; did you mean {meant}?" if meant else ""
+    return TrecEvalError(f"unknown measure {_quoted(request)}{hint}", status=1)
+
+
+def _probably_meant(request: str, settings: Settings) -> str:
+    """A request close to one that means nothing; "" if none works."""
+    import difflib  # here because that takes milliseconds, and few need it
+    match = re.match(r"([A-Za-z_]*[A-Za-z]|)(.*)", request, re.DOTALL)
+    base, rest = match.groups() if match else (request, "")
+    known = {name.lower(): name for name in (*_OTHER_NAMES, *MEASURES, *NICKNAMES)}
+    if request.lower() in _MEANT:
+        return _MEANT[request.lower()]
+    names = [_MEANT[base.lower()]] if base.lower() in _MEANT else []
+    names += [known[name] for name in difflib.get_close_matches(base.lower(), known, 3, 0.75)]
+    digits = rest.lstrip("._@")
+    for name in names:
+        for candidate in (name + rest, f"{name}@{digits}", f"{name}.{digits}", name):
+            if _works(candidate, settings):
+                return candidate
+    return ""
 
 
 # ---- Evaluating ----
@@ -1692,7 +1939,9 @@ class RelFormat(NamedTuple):
 
     check           converts a topic's judgments from a caller, given the topic's
                     name; raises if they are of the wrong kind
-    judge           makes of a topic's judgments and scores what a measure sees
+    judge           makes of a topic's judgments and scores what measures see,
+                    for each of several Settings
+    docnos          the documents that a topic's judgments name
     views           splits judgments and what `judge` made of them: for each
                     group of judgments its label, its part, and {docno: grade}
     ties_ascending  whether documents of equal score are ranked by ascending docno
@@ -1700,7 +1949,8 @@ class RelFormat(NamedTuple):
     """
 
     check: Callable[[Any, Any], Any]
-    judge: Callable[[Any, Mapping[Any, float], Settings], Any]
+    judge: Callable[[Any, Mapping[Any, float], Sequence[Settings]], list[Any]]
+    docnos: Callable[[Any], AbstractSet[Any]]
     views: Callable[[Any, Any], list[tuple[str, Any, Mapping[Any, float]]]]
     ties_ascending: bool = False
     drops_unjudged: bool = True
@@ -1746,25 +1996,54 @@ def _rank(docnos: Iterable[Any], scores: Mapping[Any, float], release: Release,
 def _place(docnos: Iterable[Any], judgments: Mapping[Any, int], scores: Mapping[Any, float],
            settings: Settings) -> tuple[list[tuple[int, Any]], int]:
     """As `_rank`, after -M and -J, and the length of the ranking."""
-    rel_format = REL_FORMATS[settings.rel_format]
-    ranked = _rank(docnos, scores, settings.release, rel_format.ties_ascending)
-    num_ret = len(scores)
+    ties_ascending = REL_FORMATS[settings.rel_format].ties_ascending
+    return _cut(_rank(docnos, scores, settings.release, ties_ascending), len(scores), judgments, settings)
+
+
+def _cut(ranked: list[tuple[int, Any]], num_ret: int, judgments: Mapping[Any, int],
+         settings: Settings) -> tuple[list[tuple[int, Any]], int]:
+    """What -M and -J leave of a ranking of some documents, and of its length."""
     if settings.depth is not None and settings.depth < num_ret:
         num_ret = settings.depth
         ranked = [(rank, docno) for rank, docno in ranked if rank <= num_ret]
-    if settings.judged_only and rel_format.drops_unjudged:
+    if settings.judged_only and REL_FORMATS[settings.rel_format].drops_unjudged:
         judged = [docno for _, docno in ranked if judgments.get(docno, -1) >= 0]
         ranked = list(enumerate(judged, start=1))
         num_ret = len(ranked)
     return ranked, num_ret
 
 
-def _judged_ranking(judgments: Mapping[Any, int], scores: Mapping[Any, float],
-                    settings: Settings) -> JudgedRanking:
-    """Rank a topic's scores, and join its judgments."""
-    ranked, num_ret = _place(judgments, judgments, scores, settings)
-    grades = {rank: judgments[docno] for rank, docno in ranked}
-    return JudgedRanking(grades, num_ret, Counter(judgments.values()), settings)
+def _judged_rankings(judgments: Mapping[Any, int], scores: Mapping[Any, float],
+                     each: Sequence[Settings]) -> list[JudgedRanking]:
+    """Rank a topic's scores once, and join its judgments under each of several Settings."""
+    ranked = _rank(judgments, scores, each[0].release)
+    rankings = []
+    for settings in each:
+        kept, num_ret = _cut(ranked, len(scores), judgments, settings)
+        of_document = _regraded(judgments, settings.grades_as) if settings.grades_as else judgments
+        grades = {rank: of_document[docno] for rank, docno in kept}
+        rankings.append(JudgedRanking(grades, num_ret, Counter(of_document.values()), settings))
+    return rankings
+
+
+def _regraded(judgments: Mapping[Any, int], grades_as: tuple[Any, ...]) -> dict[Any, Any]:
+    """Judgments with what `Settings.grades_as` puts in the place of grades; negative ones stay.
+
+    >>> _regraded({"a": 1, "b": 2, "c": -1}, ("from", 2))
+    {'a': 0, 'b': 1, 'c': -1}
+    """
+    how, *rest = grades_as
+    instead: dict[int, Any] = {}
+    for grade in set(judgments.values()):
+        if grade < 0:
+            instead[grade] = grade
+        elif how == "from":
+            instead[grade] = int(grade >= rest[0])
+        elif how == "2^grade - 1":
+            instead[grade] = 2.0 ** min(grade, 300) - 1
+        else:
+            instead[grade] = dict(rest).get(grade, grade)
+    return {docno: instead[grade] for docno, grade in judgments.items()}
 
 
 def judge(judgments: Mapping[str, int], scores: Mapping[str, float], *, release: str = "10.0",
@@ -1783,7 +2062,7 @@ def judge(judgments: Mapping[str, int], scores: Mapping[str, float], *, release:
     """
     settings = _checked_settings(release, relevance_level, judged_only=judged_only, depth=depth,
                                  collection_size=collection_size)
-    return _judged_ranking(_checked_grades("", judgments), _checked_scores("", scores), settings)
+    return _judged_rankings(_whole_grades("", judgments), _checked_scores("", scores), [settings])[0]
 
 
 def _checked_settings(release: str = "10.0", relevance_level: int = 1, complete: bool = False,
@@ -1815,10 +2094,19 @@ def _release(name: str) -> Release:
     return RELEASES[name]
 
 
+INSTEAD_OF_DICTS: list[tuple[tuple[type, ...], str]] = []  # types, and what takes them
+
+
 def _items(mapping: Any, argument: str, keys: str = "topics") -> Iterable[tuple[str, Any]]:
     """The items of a mapping whose keys are strings.  Raises TypeError for anything else."""
     if not isinstance(mapping, Mapping):
-        raise TypeError(f"expected a dict of dicts as {argument}, found {type(mapping).__name__}")
+        hint = ""
+        if type(mapping).__name__ == "DataFrame":
+            hint = "; make one by {t: dict(zip(g.docno, g.score)) for t, g in frame.groupby('topic')}"
+        for kinds, instead in INSTEAD_OF_DICTS:
+            if argument in ("qrels", "run") and isinstance(mapping, kinds):
+                hint = f"; {instead}"
+        raise TypeError(f"expected a dict of dicts as {argument}, found {type(mapping).__name__}{hint}")
     if not _are_strings(mapping):
         other = next(key for key in mapping if not isinstance(key, str))
         raise TypeError(f"expected strings as {keys}, found {other!r}")
@@ -1837,6 +2125,16 @@ def _are_strings(names: Iterable[Any]) -> bool:
 def _checked_grades(topic: str, judgments: Any) -> Mapping[str, int]:
     """A topic's judgments {docno: grade} as integers; see `_checked`."""
     return cast(Mapping[str, int], _checked(topic, judgments, int, "grade", "an integer of 64 bits"))
+
+
+def _whole_grades(topic: str, judgments: Any) -> Mapping[str, int]:
+    """As `_checked_grades`, but floats that are whole numbers will do: pandas makes them of integers."""
+    if isinstance(judgments, Mapping):
+        are_whole = all(isinstance(grade, float) and grade.is_integer() for grade in judgments.values()
+                        if type(grade) is not int)
+        if are_whole and any(isinstance(grade, float) for grade in judgments.values()):
+            judgments = {docno: int(grade) for docno, grade in judgments.items()}
+    return _checked_grades(topic, judgments)
 
 
 def _checked_scores(topic: str, ranking: Any) -> Mapping[str, float]:
@@ -1878,14 +2176,16 @@ def _checked(topic: str, documents: Any, kind: type, content: str, expected: str
 
 def _as_array(kind: type, values: Iterable[Any]) -> array[Any]:
     """The values as 64-bit integers or floats.  Raises TypeError, OverflowError or, for NaN, ValueError."""
-    converted = array("d", values) if kind is float else array("q", map(operator.index, values))  # refuses texts, unlike int() and float()
+    # Both refuse texts, unlike int() and float(); index() also refuses to cut a fraction off.
+    converted = array("d", values) if kind is float else array("q", map(operator.index, values))
     if kind is float and any(map(math.isnan, converted)):
         raise ValueError
     return converted
 
 
 REL_FORMATS["qrels"] = RelFormat(
-    _checked_grades, _judged_ranking, lambda judgments, judged: [("", judged, judgments)])
+    _whole_grades, _judged_rankings, lambda judgments: judgments.keys(),
+    lambda judgments, judged: [("", judged, judgments)])
 
 
 class Averaging(NamedTuple):
@@ -1954,14 +2254,14 @@ class Judgments(NamedTuple):
 class JudgedTopic(NamedTuple):
     """A topic ready for the measures.
 
-    judged      what a measure sees
+    judged      what a measure sees, for each of the Settings that columns have
     is_missing  whether the run misses the topic; then `scores` has one unpooled document
     """
 
     topic: Any
     judgments: Any
     scores: Mapping[Any, float]
-    judged: Any
+    judged: Sequence[Any]
     is_missing: bool
 
 
@@ -1971,14 +2271,15 @@ Rankings = Iterable[tuple[Any, Mapping[Any, float], int]]  # topic, {docno: scor
 Failures = dict[Any, Optional[TrecEvalError]]  # by topic; None: a document is there twice
 
 
-def _judged_topics(judgments: Judgments, rankings: Rankings, settings: Settings, failures: Failures,
+def _judged_topics(judgments: Judgments, rankings: Rankings, evaluated: Evaluated, failures: Failures,
                    only: Any = None) -> Iterator[JudgedTopic]:
-    """Judge the rankings and, with -c, the topics that have none.
+    """Judge the rankings and, with -c, the topics that have none, as is needed for what is evaluated.
 
     A ranking of fewer documents than lines has a document twice.  Topics that
     cannot be evaluated are put into `failures`.  `only` is the one topic wanted,
     if not all are.
     """
+    settings = evaluated.settings
     judge = REL_FORMATS[settings.rel_format].judge
     seen = set()
 
@@ -1997,11 +2298,64 @@ def _judged_topics(judgments: Judgments, rankings: Rankings, settings: Settings,
                 failures[topic] = None
                 continue
             try:
-                judged = judge(judgments.topics[topic], scores, settings)
+                judged = judge(judgments.topics[topic], scores, evaluated.each_settings)
             except TrecEvalError as error:
                 failures[topic] = error
                 continue
             yield JudgedTopic(topic, judgments.topics[topic], scores, judged, is_missing)
+
+
+class Doubts:
+    """What all topics of a run have in common, if that can hardly be meant.
+
+    tied       the topics, as long as in each all scores are equal
+    unmatched  {topic: scores}, as long as none has a document that its judgments name
+
+    Both become None at the first topic of which it is not so.
+    """
+
+    def __init__(self) -> None:
+        self.tied: Optional[set[Any]] = set()
+        self.unmatched: Optional[dict[Any, Collection[Any]]] = {}
+
+    def look_at(self, topic: JudgedTopic, settings: Settings) -> None:
+        """Look at one more topic."""
+        if topic.is_missing or not topic.scores:
+            return
+        if self.tied is not None and len(topic.scores) > 1:
+            scores = iter(topic.scores.values())
+            first = next(scores)
+            if all(score == first for score in scores):  # mostly, the second one ends it
+                self.tied.add(topic.topic)
+            else:
+                self.tied = None
+        if self.unmatched is not None and topic.judgments:
+            named = REL_FORMATS[settings.rel_format].docnos(topic.judgments)
+            if named.isdisjoint(topic.scores):
+                # Ten are enough to be sure.  Of the others only the number counts.
+                self.unmatched[topic.topic] = topic.scores if len(self.unmatched) < 10 else ()
+            else:
+                self.unmatched = None
+
+    def note(self, columns: Sequence[Column], judgments: Judgments, settings: Settings, run: str,
+             notes: Notes) -> None:
+        """Warn of what is doubtful."""
+        if self.tied is not None and len(self.tied) >= 3 and any(
+                not column.measure.is_of_set or column.settings.depth is not None for column in columns):
+            notes.add("tied scores", run, "all documents have the same score, in each of "
+                      f"{len(self.tied)} topics; the order of docnos decides")
+        if self.unmatched:
+            docnos_of = REL_FORMATS[settings.rel_format].docnos
+            retrieved = next(iter(next(iter(self.unmatched.values()))))
+            in_judgments = [docno for topic in self.unmatched for docno in docnos_of(judgments.topics[topic])]
+            if len(self.unmatched) < 10:
+                everywhere = set().union(*map(docnos_of, judgments.topics.values()))
+                if not all(everywhere.isdisjoint(scores) for scores in self.unmatched.values()):
+                    return
+            topics = _plural(len(self.unmatched), "topic")
+            notes.add("unmatched", run, f"none of its documents is judged, in {topics}; it has "
+                      f"{_quoted(retrieved)}, and the judgments have {_quoted(in_judgments[0])}: are docnos "
+                      "spelt alike?")
 
 
 Zscores = Mapping[str, Mapping[str, tuple[float, float]]]  # {topic: {printed name: (mean, deviation)}}
@@ -2010,6 +2364,7 @@ Zscores = Mapping[str, Mapping[str, tuple[float, float]]]  # {topic: {printed na
 class Evaluated:
     """The values of all columns for the evaluated topics, and what they are averaged over.
 
+    each_settings what columns have as Settings: mostly the same, all of them
     rows          by topic, one value for each column; 0 where the value is a text
     texts         by topic, the texts by the column's number
     over          see Averaging
@@ -2027,12 +2382,14 @@ class Evaluated:
         self.qrels_topics: AbstractSet[Any] = frozenset()
         self.is_zscored = False
         self.judged: Optional[dict[Any, JudgedTopic]] = {} if keeps_judged else None
-        self._calls = [(column.measure.function, column.arguments) for column in columns]
+        self.each_settings = list(dict.fromkeys([column.settings for column in columns] or [settings]))
+        self._calls = [(column.measure.function, column.arguments, self.each_settings.index(column.settings))
+                       for column in columns]
         self._text_columns = [i for i, column in enumerate(columns) if column.measure.summary is None]
 
     def add(self, topic: JudgedTopic) -> None:
         """Evaluate a topic.  New values replace those of an earlier time."""
-        values: list[Any] = [function(topic.judged, *arguments) for function, arguments in self._calls]
+        values: list[Any] = [function(topic.judged[i], *arguments) for function, arguments, i in self._calls]
         if topic.is_missing:
             for i, column in enumerate(self.columns):
                 if column.is_zero_if_missing:
@@ -2049,7 +2406,7 @@ class Evaluated:
         settings = self.settings
         self.qrels_topics = judgments.topics.keys()
         topics = len(judgments.topics) if settings.complete else len(self.rows)
-        missing = 0 if settings.release.evaluates_missing else topics - len(self.rows)
+        missing = topics - len(self.rows)
         num_rel = None
         if settings.complete and any(column.measure.summary == "sum of relevant" for column in self.columns):
             num_rel = sum(grade > 0 for grades in judgments.topics.values() for grade in grades.values())
@@ -2201,21 +2558,37 @@ def _evaluate_dicts(qrels: Mapping[str, Any], run: Mapping[str, Mapping[str, flo
     columns = [column for column in _columns(measures, settings, notes)
                if column.measure.summary != "run tag"]  # because dicts have no tag
     check = REL_FORMATS[settings.rel_format].check
-    judgments = Judgments({topic: check(topic, of_topic) for topic, of_topic in _items(qrels, "qrels")})
+    try:
+        judgments = Judgments({topic: check(topic, of_topic) for topic, of_topic in _items(qrels, "qrels")})
+    except TypeError as error:
+        if _has_integers_alone(run):
+            raise TypeError(f"{error}; are qrels and run the wrong way round?") from None
+        raise
     rankings = ((topic, _checked_scores(topic, ranking), len(ranking))
                 for topic, ranking in _items(run, "run") if topic in judgments.topics)
     failures: Failures = {}
     evaluated = Evaluated(columns, settings, keeps_judged)
-    for judged_topic in _judged_topics(judgments, rankings, settings, failures):
+    doubts = Doubts()
+    for judged_topic in _judged_topics(judgments, rankings, evaluated, failures):
         evaluated.add(judged_topic)
+        doubts.look_at(judged_topic, settings)
     for topic in sorted(failures, key=_encode):
         raise TrecEvalError(f"topic {_quoted(topic)}: {failures[topic]}", status=4)
     if not evaluated.rows:
         raise _nothing_in_common(("qrels", judgments.topics), ("run", run))
+    doubts.note(columns, judgments, settings, "run", notes)
     evaluated.average_over(judgments)
     if norms is not None:
         evaluated.convert_to_zscores(norms, notes)
     return evaluated
+
+
+def _has_integers_alone(run: Any) -> bool:
+    """Whether a run looks like judgments: all of its scores are integers."""
+    try:
+        return bool(run) and all(type(score) is int for scores in run.values() for score in scores.values())
+    except AttributeError:
+        return False
 
 
 def _nothing_in_common(*files: tuple[str, Collection[Any]]) -> TrecEvalError:
@@ -2780,6 +3153,9 @@ def evaluate_files(qrels: Any, run: Any, measures: Iterable[str] = ("official",)
     return evaluated.evaluation()
 
 
+INSTEAD_OF_DICTS.append(((str, bytes, os.PathLike, io.IOBase), "for files there is evaluate_files"))
+
+
 def _evaluate_files(qrels: Source, run: Source, requests: Iterable[str], settings: Settings, notes: Notes, *,
                     only: Optional[str] = None, first_only: bool = False, norms: Optional[Zscores] = None,
                     progress: Optional[Progress] = None, keeps_judged: bool = False) -> Evaluated:
@@ -2792,8 +3168,10 @@ def _evaluate_files(qrels: Source, run: Source, requests: Iterable[str], setting
     reader = RunReader(run, wanted, settings.release, notes, progress)
     failures: Failures = {}
     evaluated = Evaluated(columns, settings, keeps_judged)
-    for judged_topic in _judged_topics(judgments, reader, settings, failures, topic):
+    doubts = Doubts()
+    for judged_topic in _judged_topics(judgments, reader, evaluated, failures, topic):
         evaluated.add(judged_topic)
+        doubts.look_at(judged_topic, settings)
     for failed in sorted(failures):
         error = failures[failed]
         if error is not None:
@@ -2815,6 +3193,7 @@ def _evaluate_files(qrels: Source, run: Source, requests: Iterable[str], setting
         topics = _plural(len(judgments.topics), "topic")
         notes.add("missing topics", run.name, f"{len(missing)} of {topics} in {qrels.name} have no results "
                   f"(first {_quoted(missing[0])}) and are ignored; with -c they would count")
+    doubts.note(columns, judgments, settings, run.name, notes)
     evaluated.average_over(judgments)
     evaluated.over = evaluated.over._replace(run_tag=_decode(reader.tag))
     if norms is not None:
@@ -2871,14 +3250,16 @@ class RelevanceEvaluator:
             raise TypeError("expected integers as relevance_level and judged_docs_only_flag, "
                             f"found {relevance_level!r} and {judged_docs_only_flag!r}") from None
         if level < 1:
-            raise TypeError(f"expected a relevance_level from 1, found {level}")
+            hint = "; evaluate() takes relevance_level=0" if level == 0 else ""
+            raise TypeError(f"expected a relevance_level from 1, found {level}{hint}")
         self._settings = Settings(_release(release), level, judged_only=judged_only)
         notes = Notes()
         self._columns = _columns(_merged(measures, self._settings.release), self._settings, notes)
         notes.warn()
         self._names = [_name_of(column) for column in self._columns]
+        print_alike = {column.name for column in self._columns if column.measure.parameters.kind == "levels"}
         for name, number in Counter(self._names).items():
-            if number > 1:
+            if number > 1 and name not in print_alike:
                 raise TrecEvalError(f"measure {name}: expected its parameters once, "
                                     f"found {number} different ones", status=1)
         qrels: dict[str, dict[str, int]] = {}
@@ -2899,7 +3280,7 @@ class RelevanceEvaluator:
         that is no number, TrecEvalError (a ValueError) for NaN.
         """
         evaluated = Evaluated(self._columns, self._settings)
-        for topic in _judged_topics(self._judgments, self._rankings(scores), self._settings, {}):
+        for topic in _judged_topics(self._judgments, self._rankings(scores), evaluated, {}):
             evaluated.add(topic)
         return {topic: dict(zip(self._names, row)) for topic, row in evaluated.rows.items()}
 
@@ -2922,7 +3303,11 @@ def _merged(measures: Iterable[str], release: Release) -> Iterator[str]:
         underscored = isinstance(request, str) and _NUMBER_AFTER_UNDERSCORE.fullmatch(request)
         if underscored and underscored.group(1) in MEASURES:
             request = ".".join(underscored.groups())
-        name, text = _split_request(request, release)
+        found = _trec_eval_request(request, release) if isinstance(request, str) else None
+        if found is None:
+            yield request
+            continue
+        name, text = found
         if text and name in NICKNAMES:
             raise TrecEvalError(f"measure {name}: expected a nickname without parameters, "
                                 f"found {_quoted(text)}", status=1)
@@ -2936,9 +3321,9 @@ def _merged(measures: Iterable[str], release: Release) -> Iterator[str]:
 
 def _name_of(column: Column) -> str:
     """The printed name of a column, but as in pytrec_eval set_F and not set_F_0.5."""
-    if column.measure.parameters.kind in ("cutoffs", "levels") or "=" in column.name:
-        return column.name
-    return column.measure.name
+    has_several_values = column.measure.parameters.kind in ("cutoffs", "levels")
+    keeps_name = column.is_named or has_several_values or "=" in column.name
+    return column.name if keeps_name else column.measure.name
 
 
 def parse_qrel(f_qrel: Any) -> dict[str, dict[str, int]]:
@@ -2954,7 +3339,8 @@ def parse_qrel(f_qrel: Any) -> dict[str, dict[str, int]]:
     """
     def grade(text: bytes) -> Optional[int]:
         """An integer of any size."""
-        return int(text) if _INTEGER.fullmatch(text) and len(text) < 4000 else None  # int() refuses more digits
+        is_integer = _INTEGER.fullmatch(text) and len(text) < 4000  # int() refuses more digits
+        return int(text) if is_integer else None
     return _parsed(Source.of(f_qrel, "qrels"), _QRELS, "grade", "an integer", grade)
 
 
@@ -3050,10 +3436,11 @@ Preferences = Mapping[Any, Mapping[Any, Sequence[tuple[Any, float]]]]  # {group:
 
 
 def _group_rankings(groups: Mapping[Any, Mapping[Any, int]], scores: Mapping[Any, float],
-                    settings: Settings) -> GroupRankings:
-    """The ranking by each group's judgments, in byte order of the groups' names."""
-    return {_decode(group): _judged_ranking(groups[group], scores, settings)
-            for group in sorted(groups, key=_encode)}
+                    each: Sequence[Settings]) -> list[GroupRankings]:
+    """The ranking by each group's judgments, in byte order of their names, under each of several Settings."""
+    judged = {_decode(group): _judged_rankings(groups[group], scores, each)
+              for group in sorted(groups, key=_encode)}
+    return [{group: rankings[i] for group, rankings in judged.items()} for i in range(len(each))]
 
 
 def _group_views(groups: Mapping[Any, Mapping[Any, int]],
@@ -3306,6 +3693,12 @@ def _contradiction(rows: Sequence[int], docnos: Sequence[Any]) -> Optional[tuple
     return docnos[a], docnos[b]
 
 
+def _preference_rankings(groups: Preferences, scores: Mapping[Any, float],
+                         each: Sequence[Settings]) -> list[PreferenceRanking]:
+    """Rank a topic's scores, and join its preferences, under each of several Settings."""
+    return [_preference_ranking(groups, scores, settings) for settings in each]
+
+
 def _preference_ranking(groups: Preferences, scores: Mapping[Any, float],
                         settings: Settings) -> PreferenceRanking:
     """Rank a topic's scores, and join its preferences.  Raises if a group contradicts itself."""
@@ -3335,11 +3728,11 @@ def _preference_ranking(groups: Preferences, scores: Mapping[Any, float],
     return PreferenceRanking([_decode(docno) for docno in docnos], num_ret, by_name)
 
 
-def _graded_preference_ranking(groups: Mapping[Any, Mapping[Any, int]], scores: Mapping[Any, float],
-                               settings: Settings) -> PreferenceRanking:
+def _graded_preference_rankings(groups: Mapping[Any, Mapping[Any, int]], scores: Mapping[Any, float],
+                                each: Sequence[Settings]) -> list[PreferenceRanking]:
     """Take the grades of each judgment group for the levels of its one subgroup."""
-    return _preference_ranking({group: {"": list(grades.items())} for group, grades in groups.items()},
-                               scores, settings)
+    return _preference_rankings({group: {"": list(grades.items())} for group, grades in groups.items()},
+                                scores, each)
 
 
 def _conflict(members: Iterable[tuple[Any, ...]], several: bool,
@@ -3846,12 +4239,22 @@ def _checked_preferences(topic: str, groups: Any) -> Any:
     return checked
 
 
-REL_FORMATS["qrels_jg"] = RelFormat(_checked_groups, _group_rankings, _group_views)
+def _docnos_of_groups(groups: Mapping[Any, Mapping[Any, int]]) -> AbstractSet[Any]:
+    """The documents that any group judges."""
+    return set().union(*groups.values())
+
+
+def _docnos_of_preferences(groups: Preferences) -> AbstractSet[Any]:
+    """The documents that any group's preferences name."""
+    return {docno for subgroups in groups.values() for members in subgroups.values() for docno, _ in members}
+
+
+REL_FORMATS["qrels_jg"] = RelFormat(_checked_groups, _group_rankings, _docnos_of_groups, _group_views)
 REL_FORMATS["prefs"] = RelFormat(
-    _checked_preferences, _preference_ranking, lambda preferences, ranking: [("", ranking, {})],
-    ties_ascending=True, drops_unjudged=False)
+    _checked_preferences, _preference_rankings, _docnos_of_preferences,
+    lambda preferences, ranking: [("", ranking, {})], ties_ascending=True, drops_unjudged=False)
 REL_FORMATS["qrels_prefs"] = REL_FORMATS["prefs"]._replace(
-    check=_checked_groups, judge=_graded_preference_ranking)
+    check=_checked_groups, judge=_graded_preference_rankings, docnos=_docnos_of_groups)
 
 JUDGMENT_FILES["qrels_jg"] = JUDGMENT_FILES["qrels_prefs"] = JudgmentFile(
     _read_qrels_jg, lambda source, release, topic: _duplicate(source, _QRELS_JG, release, topic, (1, 2)))
@@ -3922,8 +4325,10 @@ def _report_json(evaluated: Evaluated, per_topic: bool, summary: bool, measures:
     """One JSON object: the settings, and the values of the topics and of the summary if they are wanted."""
     import json  # here because that takes milliseconds, and few need it
     settings = evaluated.settings
+    shown = {**settings._asdict(), "release": settings.release.name}
+    del shown["grades_as"]  # which only columns have
     report: dict[str, Any] = {"settings": {
-        "version": __version__, **settings._asdict(), "release": settings.release.name,
+        "version": __version__, **shown,
         "measures": list(measures), "signature": signature(settings)}}
     topics, summaries = evaluated.evaluation()
     if per_topic:
@@ -3997,14 +4402,17 @@ def _explanations(evaluated: Evaluated, topic: Any) -> list[Explanation]:
     """The explanation of each value of a topic, which has been kept."""
     kept = cast(dict[Any, JudgedTopic], evaluated.judged)[topic]
     rel_format = REL_FORMATS[evaluated.settings.rel_format]
-    views = [_view(label, part, grades, kept.scores, evaluated.settings)
-             for label, part, grades in rel_format.views(kept.judgments, kept.judged)]
+    views = {}
+    for settings, judged in zip(evaluated.each_settings, kept.judged):
+        views[settings] = judged, [_view(label, part, grades, kept.scores, settings)
+                                   for label, part, grades in rel_format.views(kept.judgments, judged)]
     explanations = []
     for column in evaluated.columns:
-        value = column.measure.function(kept.judged, *column.arguments)
+        judged, views_of_column = views[column.settings]
+        value = column.measure.function(judged, *column.arguments)
         is_set_to_0 = kept.is_missing and column.is_zero_if_missing
         note = "the run misses this topic, and this value is set to 0" if is_set_to_0 else ""
-        explanations.append(Explanation(_decode(topic), column, value, views, note))
+        explanations.append(Explanation(_decode(topic), column, value, views_of_column, note))
     return explanations
 
 
@@ -4463,7 +4871,7 @@ def _line_values(text: bytes, file: str, settings: Settings) -> Iterator[tuple[O
 @functools.lru_cache(maxsize=1000)
 def _reported_column(name: str, settings: Settings) -> Optional[tuple[Column, str]]:
     """The column that a report's name for a measure means, and the request for it; None if there is none."""
-    for request in (name, _request_of(name)):
+    for request in (name,):
         try:
             column, = _columns([request], settings, Notes())
         except ValueError:  # no such measure, or not one value
@@ -4657,7 +5065,8 @@ class Audit:
         scores = {_UNPOOLED: 0.0} if is_missing else self._reordered(topic, conventions)
         judgments = self._qrels.topics[topic]
         try:
-            judged = REL_FORMATS[conventions.settings.rel_format].judge(judgments, scores, conventions.settings)
+            judge = REL_FORMATS[conventions.settings.rel_format].judge
+            judged = judge(judgments, scores, [conventions.settings])
         except TrecEvalError as error:
             raise TrecEvalError(f"topic {_quoted(topic)}: {error}", status=4) from None
         return JudgedTopic(topic, judgments, scores, judged, is_missing)
@@ -5093,14 +5502,25 @@ def _help(requests: Iterable[str], settings: Settings) -> str:
         lines.append(f"        {option.help}")
     lines += ["", "measures: " + " ".join(MEASURES), "nicknames: " + " ".join(NICKNAMES)]
     for request in requests:
-        name, _ = _split_request(request, settings.release)
-        for member in NICKNAMES.get(name, (name,)):
+        for member in _measures_of(request, settings):
             measure = MEASURES[member]
             documentation = inspect.getdoc(measure.function) or ""
             lines += ["", f"{member} ({measure.function.__name__})"]
             lines.append(f"    parameters: {_SYNTAX[measure.parameters.kind]}")
             lines += [f"    {line}" if line else "" for line in documentation.split("\n")]
     return "\n".join(lines) + "\n"
+
+
+def _measures_of(request: str, settings: Settings) -> Sequence[str]:
+    """The names of the measures that a request is about."""
+    request = request.strip()
+    found = _trec_eval_request(request, settings.release)
+    if found is not None:
+        return NICKNAMES.get(found[0], (found[0],))
+    columns = _named_columns(request, settings)
+    if not columns:
+        raise _unknown_measure(request, settings)
+    return [columns[0].measure.name]
 
 
 def _integer_option(option: str, text: str, least: int = -2 ** 63, most: int = 2 ** 63 - 1) -> int:
