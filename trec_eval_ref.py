@@ -2346,15 +2346,15 @@ class Doubts:
                       f"{len(self.tied)} topics; the order of docnos decides")
         if self.unmatched:
             docnos_of = REL_FORMATS[settings.rel_format].docnos
-            retrieved = next(iter(next(iter(self.unmatched.values()))))
-            in_judgments = [docno for topic in self.unmatched for docno in docnos_of(judgments.topics[topic])]
+            topic, scores = next(iter(self.unmatched.items()))
+            retrieved, judged = next(iter(scores)), min(docnos_of(judgments.topics[topic]), key=_encode)
             if len(self.unmatched) < 10:
                 everywhere = set().union(*map(docnos_of, judgments.topics.values()))
                 if not all(everywhere.isdisjoint(scores) for scores in self.unmatched.values()):
                     return
             topics = _plural(len(self.unmatched), "topic")
             notes.add("unmatched", run, f"none of its documents is judged, in {topics}; it has "
-                      f"{_quoted(retrieved)}, and the judgments have {_quoted(in_judgments[0])}: are docnos "
+                      f"{_quoted(retrieved)}, and the judgments have {_quoted(judged)}: are docnos "
                       "spelt alike?")
 
 
