@@ -1326,6 +1326,32 @@ def test_grades_that_are_whole_floats():
         trec_eval_ref.RelevanceEvaluator({"1": {"a": 1.0}}, ["map"])
 
 
+def test_values_of_topics_that_look_alike_are_computed_once():
+    """The same grades at the same ranks, the same counts and the same length give the same values."""
+    calls = []
+    counting = MEASURES["map"]._replace(function=lambda topic: calls.append(topic) or 0.5)
+    qrels = {str(t): {f"a{t}": 1, f"b{t}": 0} for t in range(20)}
+    run = {str(t): {f"a{t}": 2.0, f"x{t}": 1.0} for t in range(20)}
+    run["3"]["y3"] = 0.5                                     # longer
+    run["4"] = {"a4": 1.0, "x4": 2.0}                        # another rank
+    qrels["5"]["a5"] = 2                                     # another grade
+    qrels["6"]["c6"] = 1                                     # another relevant document, not retrieved
+    with mock.patch.dict(MEASURES, map=counting):
+        result = evaluate(qrels, run, ["map", "num_ret"])
+    assert len(calls) == 5 and result.topics["3"] == {"num_ret": 3, "map": 0.5}
+    values = evaluate(qrels, run, ["all_trec"]).topics
+    for topic in qrels:
+        assert evaluate({topic: qrels[topic]}, {topic: run[topic]}, ["all_trec"]).topics[topic] == values[topic]
+
+
+def test_patterns_that_are_known_are_bounded():
+    with mock.patch.object(trec_eval_ref, "_MOST_PATTERNS", 2):
+        qrels = {str(t): {"a": 1} for t in range(9)}
+        run = {str(t): {"a": 1.0, **{f"x{i}": 2.0 for i in range(t % 4)}} for t in range(9)}
+        values = evaluate(qrels, run, ["recip_rank"]).topics
+    assert [values[topic]["recip_rank"] for topic in qrels] == [1 / (t % 4 + 1) for t in range(9)]
+
+
 # ---- Z-scores ----
 
 

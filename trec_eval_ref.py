@@ -181,6 +181,11 @@ class JudgedRanking:
         self.collection_size = settings.collection_size
         self.release = settings.release
 
+    @property
+    def pattern(self) -> tuple[Any, ...]:
+        """All that a measure may look at, but the Settings: rankings of equal pattern have equal values."""
+        return self.num_ret, tuple(self.grades.items()), tuple(self.grade_counts.items())
+
     @functools.cached_property
     def judged_ranks(self) -> list[int]:
         """The ranks of the judged documents, relevant or not."""
@@ -2385,21 +2390,37 @@ class Evaluated:
         self.each_settings = list(dict.fromkeys([column.settings for column in columns] or [settings]))
         self._calls = [(column.measure.function, column.arguments, self.each_settings.index(column.settings))
                        for column in columns]
+        self._known: dict[Any, tuple[array[float], dict[int, str]]] = {}  # what came of a pattern before
         self._text_columns = [i for i, column in enumerate(columns) if column.measure.summary is None]
 
     def add(self, topic: JudgedTopic) -> None:
         """Evaluate a topic.  New values replace those of an earlier time."""
+        pattern = _sparse_pattern(topic)
+        known = self._known.get(pattern)
+        if known is None:
+            known = self._computed(topic)
+            if pattern is not None:
+                if len(self._known) >= _MOST_PATTERNS:
+                    self._known.clear()
+                self._known[pattern] = known
+        row, texts = known
+        self.rows[topic.topic] = row[:]
+        if texts:
+            self.texts[topic.topic] = texts
+        if self.judged is not None:
+            self.judged[topic.topic] = topic
+
+    def _computed(self, topic: JudgedTopic) -> tuple[array[float], dict[int, str]]:
+        """A topic's row and texts."""
         values: list[Any] = [function(topic.judged[i], *arguments) for function, arguments, i in self._calls]
         if topic.is_missing:
             for i, column in enumerate(self.columns):
                 if column.is_zero_if_missing:
                     values[i] = "" if i in self._text_columns else 0.0
-        self.texts[topic.topic] = {i: values[i] for i in self._text_columns}
+        texts = {i: values[i] for i in self._text_columns}
         for i in self._text_columns:
             values[i] = 0.0
-        self.rows[topic.topic] = array("d", values)
-        if self.judged is not None:
-            self.judged[topic.topic] = topic
+        return array("d", values), texts
 
     def average_over(self, judgments: Judgments) -> None:
         """Say which topics there are, after all of them have been added."""
@@ -2431,7 +2452,7 @@ class Evaluated:
 
     def topic_values(self, topic: Any) -> Iterator[tuple[str, Union[float, str]]]:
         """Printed name and value of each column that is shown for a topic."""
-        texts = self.texts[topic]
+        texts = self.texts.get(topic, {})
         for i, (column, value) in enumerate(zip(self.columns, self.rows[topic])):
             if not column.measure.summary_only:
                 yield self._shown(column, texts.get(i, value))
@@ -2460,6 +2481,21 @@ class Evaluated:
         """All values as dicts."""
         return Evaluation({_decode(topic): dict(self.topic_values(topic)) for topic in self.ordered()},
                           dict(self.summary_values()))
+
+
+_MOST_PATTERNS = 5000
+
+
+def _sparse_pattern(topic: JudgedTopic) -> Optional[tuple[Any, ...]]:
+    """What measures may look at, if few documents are judged, so that other topics may look the same.
+
+    With one or two relevant documents for each topic, as many collections have,
+    most topics look like one before, and their values need not be computed anew.
+    """
+    first = topic.judged[0]
+    if topic.is_missing or not isinstance(first, JudgedRanking) or len(first.grades) > 8:
+        return None
+    return tuple([judged.pattern for judged in topic.judged])
 
 
 _NO_ZSCORE = -1000000.0
