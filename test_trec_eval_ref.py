@@ -1564,6 +1564,7 @@ ARGUMENT_ERRORS = [  # arguments, exit status, message
     (["-M", "ten"], 1, r"option -M: expected an integer.*'ten'"),
     (["-M", "-1"], 1, r"option -M: expected an integer from 0, found '-1'"),
     (["-N", ""], 1, r"option -N: expected an integer.*''"),
+    (["-l", "-1"], 1, r"expected a relevance level from 0, found -1, by which .* not judged would be relevant"),
     (["-D", "x.1"], 1, r"option -D: expected an integer, found 'x'"),
     (["--digits", "few"], 1, r"option --digits: expected an integer.*'few'"),
     (["--digits", "-1"], 1, r"option --digits: expected an integer from 0"),
@@ -1583,6 +1584,14 @@ ARGUMENT_ERRORS = [  # arguments, exit status, message
 def test_error_in_the_arguments(tmp_path, arguments, status, message):
     write(tmp_path, QRELS, RUN)
     assert_error(run_main(arguments, tmp_path), status, message)
+
+
+@pytest.mark.parametrize("level", [-1, -2 ** 63])
+def test_levels_below_0_are_refused(level):
+    for function in (evaluate, judge):
+        with pytest.raises(TrecEvalError, match="relevance level from 0") as caught:
+            function({}, {}, relevance_level=level)
+        assert caught.value.status == 1
 
 
 @pytest.mark.parametrize("qrels, run, message", [
@@ -1636,6 +1645,7 @@ WARNINGS = [  # what, qrels, run, options, message
     ("missing topics", QRELS + b"3 0 a 1\n4 0 a 1\n", RUN, [],
      r"run\.txt: 2 of 4 topics in qrels\.txt .*'3'.*-c"),
     ("utility", QRELS, RUN, ["-m", "utility.1,-1,0,2"], r"utility: .*-N"),
+    ("topic as level of -D", QRELS, RUN, ["-D", "2"], r"option -D: 2 is a level, .* -D 0\.2 "),
     ("byte-order mark in the qrels", b"\xef\xbb\xbf" + QRELS, RUN, [], r"qrels\.txt:1: .*byte-order mark"),
     ("byte-order mark in the run", QRELS, b"\xef\xbb\xbf" + RUN, [], r"run\.txt:1: .*byte-order mark"),
 ]
@@ -1656,7 +1666,7 @@ def test_warning(tmp_path, qrels, run, options, message):
 @pytest.mark.parametrize("options", [
     ["-m", "P.5", "-m", "P.5"], ["-m", "P.5", "-m", "official"], ["-m", "utility"],
     ["-m", "utility.1,-1,0,2", "-N", "9"],
-    ["-m", "rbp.p=0.8,1=0.5"], ["-m", "all_trec"], ["-c"], ["-D", "0.1"], ["--strict"],
+    ["-m", "rbp.p=0.8,1=0.5"], ["-m", "all_trec"], ["-c"], ["-D", "0.1"], ["-D", "2.1"], ["-D", "0"], ["-D", "2", "-D", "0.1"], ["--strict"],
 ], ids=" ".join)
 def test_no_warning(tmp_path, options):
     write(tmp_path, QRELS, RUN)
@@ -2591,6 +2601,21 @@ def test_measures_go_with_formats(rel_format, name, expected):
     assert error.value.status == 4
 
 
+def test_grades_read_as_preferences_are_decimals(tmp_path):
+    write(tmp_path, "1 g a 1.5\n1 g b 1.2\n1 g c .5\n", "1 Q0 b 1 2 t\n1 Q0 a 2 1 t\n1 Q0 c 3 0 t\n")
+    options = ["-R", "qrels_prefs", "-m", "prefs_num_prefs_poss", "-m", "prefs_num_prefs_ful"]
+    result = run_main([*options, *FILES], tmp_path)
+    assert (printed(result.out)["all"], result.err) == (
+        {"prefs_num_prefs_poss": "3", "prefs_num_prefs_ful": "2"}, "")
+    judgments, run = {"1": {"g": {"a": 1.5, "b": 1.2, "c": 0.5}}}, {"1": {"b": 2.0, "a": 1.0, "c": 0.0}}
+    assert evaluate(judgments, run, ["prefs_simp"], rel_format="qrels_prefs").summary == {"prefs_simp": 2 / 3}
+    with pytest.raises(TypeError, match="document 'a': expected a number as level, found 'x'"):
+        evaluate({"1": {"g": {"a": "x"}}}, run, ["prefs_simp"], rel_format="qrels_prefs")
+    write(tmp_path, "1 g a x\n1 g b 1\n", "1 Q0 b 1 2 t\n")
+    warning = "qrels.txt:1: expected a number as level, found 'x', read as 0"
+    assert warning in run_main([*options, *FILES], tmp_path).err
+
+
 # ---- Reporting ----
 
 
@@ -2643,8 +2668,8 @@ def test_digits(digits):
      "trec_eval 10.0|level 1|topics in both|depth all|unjudged kept|ties docno descending|R qrels"),
     ("all", ["-l2", "-c", "-M", "100", "-J", "--release", "9.0.8"],
      "trec_eval 9.0.8|level 2|topics in qrels|depth 100|unjudged removed|ties docno descending|R qrels"),
-    ("groups", ["-R", "qrels_jg", "-l", "-3"],
-     "trec_eval 10.0|level -3|topics in both|depth all|unjudged kept|ties docno descending|R qrels_jg"),
+    ("groups", ["-R", "qrels_jg", "-l", "3"],
+     "trec_eval 10.0|level 3|topics in both|depth all|unjudged kept|ties docno descending|R qrels_jg"),
     ("preferences", ["-R", "prefs"],
      "trec_eval 10.0|level 1|topics in both|depth all|unjudged kept|ties docno ascending|R prefs"),
     ("qrels as preferences", ["-R", "qrels_prefs", "-M0"],
@@ -2948,7 +2973,7 @@ def test_explained_summaries():
     assert lines[lines.index("all topics"):] == [
         "all topics", "  runid: The tag on the run's last line.", "    runid = 'partial'",
         "  num_q: The number of topics averaged over.", "    num_q = 2",
-        "  num_rel: The sum over the topics, or with -c the documents of grade > 0 in the whole qrels.",
+        "  num_rel: The sum over the topics, or with -c the lines of grade > 0 in the whole qrels.",
         "    num_rel = 6", "  map: The arithmetic mean over the topics.", "    map = 0.6667 / 2 = 0.3333",
         "  topics in the qrels alone are skipped (-c would count them): 51, 53",
         "  topics in the run alone are ignored: 99"]
@@ -2980,7 +3005,7 @@ def test_explanations_of_odd_input(tmp_path):
     qrels = b"\xff\xe9 0 a 1000000000000000000\n\xff\xe9 0 \xfe 1\n1 0 a -1\n1 0 b -7\n"
     run = b"\xff\xe9 Q0 \xfe 1 1e308 t\n\xff\xe9 Q0 b 1 -inf t\n1 Q0 a 1 inf t\n"
     write(tmp_path, qrels, run)
-    for options in ([], ["-J"], ["-M", "0"], ["-c"], ["-l", "-5"], ["-l", "9" * 18]):
+    for options in ([], ["-J"], ["-M", "0"], ["-c"], ["-l", "0"], ["-l", "9" * 18]):
         result = run_main(["--explain", "all_trec", "--explain", "yaap", "--explain", "dcg", *options,
                            "qrels.txt", "run.txt"], tmp_path)
         assert result.status == 0 and b"map of topic \xff\xe9\n" in result.out
@@ -3676,6 +3701,29 @@ def test_audit_warns_of_the_files_once(tmp_path):
 
 
 # ---- Command line ----
+
+
+def test_the_last_debug_option_with_a_topic_counts(tmp_path):
+    write(tmp_path, QRELS, RUN)
+    for options in (["-D", "0.2"], ["-D", "0.1", "-D", "1.2"], ["-D", "0.2", "-D", "0"]):
+        assert set(printed(score(tmp_path, "-q", "-m", "map", *options))) == {"2", "all"}, options
+
+
+def test_blanks_around_the_values_of_options_are_stripped(tmp_path):
+    write(tmp_path, QRELS, RUN)
+    (tmp_path / " norms ").write_text("1 map 0 1\n2 map 0 1\n")
+    padded = ["-l", " 2", "-M", "1 ", "-D", " 0.1 ", "-R", " qrels", "-T", "trec_results ", "--release", " 9.0.8",
+              "--digits", " 3", "-m", " map "]
+    assert score(tmp_path, *padded) == score(tmp_path, *map(str.strip, padded))
+    assert b"Zmap" in score(tmp_path, "-m", "map", "-Z", " norms ")
+    assert_error(run_main(["-Z", "norms", *FILES], tmp_path), 2, "norms: cannot be read")
+
+
+def test_lines_of_topics_that_are_not_evaluated_count_in_the_total_of_relevant_documents(tmp_path):
+    write(tmp_path, QRELS + b"3 0 a 1\n3 0 a 0\n3 0 a 2\n3 0 b 0\n3 0 b 0\n", RUN)
+    for release in RELEASES:
+        options = ["-c", "-D", "0.1", "-m", "num_rel", *release_option(release)]
+        assert printed(score(tmp_path, *options))["all"] == {"num_rel": "4"}
 
 
 OPTIONS = [  # collection, options in their plainest form, and other ways to write the same

@@ -1310,6 +1310,18 @@ def _quoted(name: Name) -> str:
     return repr(text) if text.isprintable() else ascii(text)
 
 
+def _shown_name(name: Name) -> str:
+    """A name or line as people may see it: with the codes of what is not printable, such as escape sequences.
+
+    >>> print(_shown_name("caf\\u00e9\\x1b[31m"))
+    café\\x1b[31m
+    """
+    text = _decode(name)
+    if text.isprintable():
+        return text
+    return "".join([character if character.isprintable() else ascii(character)[1:-1] for character in text])
+
+
 def _plural(count: int, noun: str) -> str:
     """A count and its noun: "1 topic", "2 topics"."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
@@ -1799,6 +1811,9 @@ def _checked_settings(release: str = "10.0", relevance_level: int = 1, complete:
     except OverflowError:
         raise TrecEvalError("expected integers of 64 bits as relevance_level, depth and collection_size",
                             status=1) from None
+    if level < 0:
+        raise TrecEvalError(f"expected a relevance level from 0, found {level}, by which documents that are not "
+                            "judged would be relevant", status=1)
     if depth is not None and depth < 0:
         raise TrecEvalError(f"expected a depth from 0, found {depth}", status=1)
     if rel_format not in REL_FORMATS:
@@ -1894,7 +1909,7 @@ class Averaging(NamedTuple):
     topics   the number of topics to average over (num_q)
     missing  how many of them were not evaluated although they count
     run_tag  the run's tag
-    num_rel  with -c, the documents of grade > 0 in the whole qrels
+    num_rel  with -c, the lines of grade > 0 in the whole qrels
     """
 
     topics: int
@@ -1923,7 +1938,7 @@ def geometric_mean(values: Sequence[float], over: Averaging) -> Value:
 
 
 def total_relevant(values: Sequence[float], over: Averaging) -> float:
-    """The sum over the topics, or with -c the documents of grade > 0 in the whole qrels."""
+    """The sum over the topics, or with -c the lines of grade > 0 in the whole qrels."""
     return total(values, over) if over.num_rel is None else over.num_rel
 
 
@@ -1945,10 +1960,15 @@ SUMMARIES: dict[str, Summary] = {  # by the name in a measure's declaration
 
 
 class Judgments(NamedTuple):
-    """Judgments by topic, and the topics that judge a document twice or contradictorily."""
+    """Judgments by topic.
+
+    duplicated   the topics that judge a document twice or contradictorily
+    overwritten  the grades of documents that a later line judges once more
+    """
 
     topics: Mapping[Any, Any]
     duplicated: AbstractSet[Any] = frozenset()
+    overwritten: Sequence[int] = ()
 
 
 class JudgedTopic(NamedTuple):
@@ -2053,6 +2073,7 @@ class Evaluated:
         num_rel = None
         if settings.complete and any(column.measure.summary == "sum of relevant" for column in self.columns):
             num_rel = sum(grade > 0 for grades in judgments.topics.values() for grade in grades.values())
+            num_rel += sum(grade > 0 for grade in judgments.overwritten)
         self.over = Averaging(topics, missing, num_rel=num_rel)
 
     def convert_to_zscores(self, norms: Zscores, notes: Notes) -> None:
@@ -2638,6 +2659,7 @@ def _read_qrels(source: Source, release: Release, notes: Notes) -> Judgments:
     """Read a qrels file."""
     qrels: dict[bytes, dict[bytes, int]] = {}
     duplicated = set()
+    overwritten = []
     current = None
     judgments: dict[bytes, int] = {}
     for numbers, (topics, _, docnos, texts) in _tables(source, _QRELS, release, notes):
@@ -2648,8 +2670,9 @@ def _read_qrels(source: Source, release: Release, notes: Notes) -> Judgments:
                 judgments = qrels.setdefault(topic, {})
             if docno in judgments:
                 duplicated.add(topic)
+                overwritten.append(judgments[docno])
             judgments[docno] = grade
-    return Judgments(qrels, duplicated)
+    return Judgments(qrels, duplicated, overwritten)
 
 
 def _duplicate(source: Source, layout: Layout, release: Release, topic: bytes,
@@ -3335,7 +3358,7 @@ def _preference_ranking(groups: Preferences, scores: Mapping[Any, float],
     return PreferenceRanking([_decode(docno) for docno in docnos], num_ret, by_name)
 
 
-def _graded_preference_ranking(groups: Mapping[Any, Mapping[Any, int]], scores: Mapping[Any, float],
+def _graded_preference_ranking(groups: Mapping[Any, Mapping[Any, float]], scores: Mapping[Any, float],
                                settings: Settings) -> PreferenceRanking:
     """Take the grades of each judgment group for the levels of its one subgroup."""
     return _preference_ranking({group: {"": list(grades.items())} for group, grades in groups.items()},
@@ -3739,12 +3762,18 @@ _QRELS_JG = Layout("judgments", ("topic", "group", "docno", "grade"), other_fiel
 _PREFS = Layout("preferences", ("topic", "group", "subgroup", "docno", "level"), other_fields=6)
 
 
-def _read_qrels_jg(source: Source, release: Release, notes: Notes) -> Judgments:
-    """Read a file of judgments by several people."""
-    topics: dict[bytes, dict[bytes, dict[bytes, int]]] = {}
+def _levels(texts: Sequence[bytes], numbers: Sequence[int], file: str, notes: Notes) -> list[float]:
+    """Convert a column of levels, as C reads decimals."""
+    return _scores(texts, numbers, file, notes, "level")
+
+
+def _read_groups(source: Source, release: Release, notes: Notes,
+                 convert: Callable[..., Sequence[float]] = _grades) -> Judgments:
+    """Read a file of judgments by several people, whose grades are converted by `_grades` or `_levels`."""
+    topics: dict[bytes, dict[bytes, dict[bytes, float]]] = {}
     duplicated = set()
     for numbers, (names, groups, docnos, texts) in _tables(source, _QRELS_JG, release, notes):
-        grades = _grades(texts, numbers, source.name, notes)
+        grades = convert(texts, numbers, source.name, notes)
         for topic, group, docno, grade in zip(names, groups, docnos, grades):
             judgments = topics.setdefault(topic, {}).setdefault(group, {})
             if docno in judgments:
@@ -3757,7 +3786,7 @@ def _read_prefs(source: Source, release: Release, notes: Notes) -> Judgments:
     """Read a file of preferences."""
     topics: dict[bytes, dict[bytes, dict[bytes, list[tuple[bytes, float]]]]] = {}
     for numbers, (names, groups, subgroups, docnos, texts) in _tables(source, _PREFS, release, notes):
-        levels = _scores(texts, numbers, source.name, notes, "level")
+        levels = _levels(texts, numbers, source.name, notes)
         for topic, group, subgroup, docno, level in zip(names, groups, subgroups, docnos, levels):
             members = topics.setdefault(topic, {}).setdefault(group, {}).setdefault(subgroup, [])
             members.append((docno, level))
@@ -3823,6 +3852,12 @@ def _checked_groups(topic: str, groups: Any) -> Any:
             for group, judgments in _items(groups, f"groups of topic {topic!r}", "groups")}
 
 
+def _checked_group_levels(topic: str, groups: Any) -> Any:
+    """A topic's levels by group and docno.  Raises if they cannot be taken for that."""
+    return {group: _checked(topic, judgments, float, "level", "a number")
+            for group, judgments in _items(groups, f"groups of topic {topic!r}", "groups")}
+
+
 def _checked_preferences(topic: str, groups: Any) -> Any:
     """A topic's (docno, level) by group and subgroup.  Raises if they cannot be taken for that."""
     whose = f"groups of topic {topic!r}" if topic else "preferences"
@@ -3851,10 +3886,12 @@ REL_FORMATS["prefs"] = RelFormat(
     _checked_preferences, _preference_ranking, lambda preferences, ranking: [("", ranking, {})],
     ties_ascending=True, drops_unjudged=False)
 REL_FORMATS["qrels_prefs"] = REL_FORMATS["prefs"]._replace(
-    check=_checked_groups, judge=_graded_preference_ranking)
+    check=_checked_group_levels, judge=_graded_preference_ranking)
 
-JUDGMENT_FILES["qrels_jg"] = JUDGMENT_FILES["qrels_prefs"] = JudgmentFile(
-    _read_qrels_jg, lambda source, release, topic: _duplicate(source, _QRELS_JG, release, topic, (1, 2)))
+JUDGMENT_FILES["qrels_jg"] = JudgmentFile(
+    _read_groups, lambda source, release, topic: _duplicate(source, _QRELS_JG, release, topic, (1, 2)))
+JUDGMENT_FILES["qrels_prefs"] = JUDGMENT_FILES["qrels_jg"]._replace(
+    read=functools.partial(_read_groups, convert=_levels))
 JUDGMENT_FILES["prefs"] = JudgmentFile(_read_prefs, _conflicting_levels)
 
 NICKNAMES.update({
@@ -5124,9 +5161,11 @@ def _parse(argv: Sequence[str]) -> tuple[dict[str, list[str]], list[str]]:
     except getopt.GetoptError as error:
         raise TrecEvalError(f"{error.msg}; --help lists the options", status=1) from None
     long_names = {f"-{option.short}": option.long for option in _OPTIONS}
+    of_files = [option.long for option in _OPTIONS if option.value in ("FILE", "REPORT")]
     options: dict[str, list[str]] = {}
     for option, value in pairs:
-        options.setdefault(long_names.get(option, option[2:]), []).append(value)
+        name = long_names.get(option, option[2:])
+        options.setdefault(name, []).append(value if name in of_files else value.strip())
     return options, files
 
 
@@ -5166,8 +5205,12 @@ def _command(argv: Sequence[str]) -> tuple[int, Iterable[bytes]]:
         if option in options and "json" in options:
             raise TrecEvalError(f"expected --{option} without --json, found both", status=1)
     digits = _integer_option("--digits", options.get("digits", "4"), 0, 1000)
-    level, dot, only = options.get("Debug_level", "0").partition(".")
-    _integer_option("-D", level)
+    only = None
+    for value in given.get("Debug_level", []):
+        level, dot, topic = value.partition(".")
+        _integer_option("-D", level)
+        if dot:  # the last one with a topic counts
+            only = topic
     is_explained = "explain" in options
     if is_explained and "Zscore" in options:
         raise TrecEvalError("expected --explain without -Z, which converts what is explained", status=1)
@@ -5181,9 +5224,13 @@ def _command(argv: Sequence[str]) -> tuple[int, Iterable[bytes]]:
     if "Zscore" in options:
         norms = _read_zscores(Source.of(options["Zscore"]), settings.release, notes)
     with _progress("quiet" in options) as progress:
-        evaluated = _evaluate_files(qrels, run, requests, settings, notes, only=only if dot else None,
+        evaluated = _evaluate_files(qrels, run, requests, settings, notes, only=only,
                                     first_only=not is_explained, norms=norms, progress=progress,
                                     keeps_judged=is_explained)
+    debug_level = options.get("Debug_level", "")
+    if only is None and _encode(debug_level) in evaluated.qrels_topics:
+        notes.add("debug level", "option -D", f"{debug_level} is a level, which is ignored: write "
+                  f"-D 0.{debug_level} to evaluate topic {debug_level} alone")
     utilities = [column for column in evaluated.columns if column.measure.name == "utility"]
     needs_size = any(column.arguments[3] for column in utilities)
     if needs_size and "Number_docs_in_coll" not in options:
