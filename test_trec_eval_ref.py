@@ -222,8 +222,10 @@ def evaluated(measures, qrels=None, run=None, **keywords):
 
 
 def random_cases():
-    with open(FIXTURES / "random_cases.jsonl", encoding="utf-8") as lines:
-        return [json.loads(line) for line in lines]
+    """Those of random_cases.jsonl, and corner cases of options from edge_cases.jsonl."""
+    lines = [line for name in ("random_cases.jsonl", "edge_cases.jsonl")
+             for line in (FIXTURES / name).read_text(encoding="utf-8").splitlines()]
+    return [json.loads(line) for line in lines]
 
 
 @pytest.mark.parametrize("golden", GOLDENS, ids=lambda golden: golden.name)
@@ -238,12 +240,18 @@ def one_directory(tmp_path_factory):
     return tmp_path_factory.mktemp("random")
 
 
-@pytest.mark.parametrize("case", random_cases(), ids=lambda case: case["id"])
+@pytest.mark.parametrize("case", random_cases(), ids=lambda case: f"{case['id']}-{case['release']}")
 def test_random_case(case, one_directory):
     for name in ("qrels", "run"):
         (one_directory / name).write_bytes(case[name].encode())
     result = run_main([*release_option(case["release"]), *case["args"], "qrels", "run"], one_directory)
     assert (result.status, result.out) == (0, case["stdout"].encode()), result.err
+    assert not re.search("a header|are these distances|expected topic Q0|same score", result.err)
+    if "is judged" in result.err:  # which is right in a few of the smallest
+        evaluated = set(case["qrels"].split()[::4 if case["format"] != "prefs" else 5])
+        in_run = {line.split()[2] for line in case["run"].splitlines() if line.split()[:1] and
+                  line.split()[0] in evaluated}
+        assert in_run.isdisjoint(case["qrels"].split())
 
 
 def test_there_are_golden_files_and_random_cases_of_both_releases():
@@ -1392,7 +1400,8 @@ def test_zscores_without_a_line(tmp_path):
 
 @pytest.mark.parametrize("norms, message", named([
     ("three fields", "1 map 0 1\n1 P_5 1\n",
-     "norms:2: expected 4 fields (topic measure mean deviation), found 3: '1 P_5 1'"),
+     "norms:2: expected 4 fields (topic measure mean deviation), found 3: '1 P_5 1' "
+     "(topic '1', measure 'P_5', mean '1', no deviation)"),
     ("five fields", "1 map 0 1 2\n", "norms:1: expected 4 fields (topic measure mean deviation), found 5: "
      "'1 map 0 1 2'"),
     ("twice", "1 map 0 1\n2 map 0 1\n1 map 0 1\n",
@@ -1642,6 +1651,184 @@ def test_warnings_of_readers_name_the_line_that_called_them(read, line):
     assert [warning.filename for warning in caught] == [__file__]
 
 
+SAME_QRELS = {  # by format, the judgments of QRELS
+    "tsv": b"1\t0\ta\t1\n1\t0\tb\t0\r\n\n2\t0\t a \t1\n",
+    "beir": b"query-id\tcorpus-id\tscore\n1\ta\t1\n1\tb\t0\n2\ta\t1\n",
+    "json": b'\xef\xbb\xbf {"1": {"a": 1, "b": 0},\n "2": {"a": 1}}',
+}
+SAME_RUNS = {  # by format, rankings like those of RUN
+    "tsv": b"1\tQ0\ta\t1\t2.0\ttag\n1\tQ0\tb\t2\t1.0\ttag\tmore\n2\t\ta\t\t1.0\t\n",
+    "msmarco": b"1\ta\t1\n1 b 2\n2\ta\t1\n",
+    "json": b'{"1": {"a": 2, "b": 1.0}, "2": {"a": 1.0}, "9": {"a": 1}}',
+}
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gzip"])
+@pytest.mark.parametrize("qrels_format", ["qrels", *SAME_QRELS])
+@pytest.mark.parametrize("run_format", ["trec_results", *SAME_RUNS])
+def test_formats_of_other_tools(tmp_path, qrels_format, run_format, pack):
+    qrels, run = pack(SAME_QRELS.get(qrels_format, QRELS)), pack(SAME_RUNS.get(run_format, RUN))
+    measures = ["-m", "map", "-m", "num_rel_ret", "-m", "ndcg"]
+    expected = score(write(tmp_path, QRELS, RUN), "-q", *measures)
+    write(tmp_path, qrels, run)
+    options = ["-q", "-R", qrels_format, "-T", run_format, *measures]
+    assert score(tmp_path, *options) == expected
+    assert run_main([*options, "qrels.txt", "-"], tmp_path, stdin=run) == Result(0, expected, "")
+    assert read_qrels(tmp_path / "qrels.txt", rel_format=qrels_format) == read_qrels(QRELS.splitlines())
+    scores = read_run(tmp_path / "run.txt", results_format=run_format)
+    assert sorted(scores["1"], key=scores["1"].get) == ["b", "a"] and all(
+        type(value) is float for value in scores["1"].values())
+    settings = {"rel_format": qrels_format, "results_format": run_format}
+    with working_in(tmp_path):
+        summary = evaluate_files(*FILES, ["runid", "map"], **settings).summary
+    assert summary.pop("map") == 1.0
+    assert list(summary) == (["runid"] if run_format in ("trec_results", "tsv") else [])
+    (tmp_path / "report.txt").write_bytes(b"map all 0.5\n")
+    audited = run_main(["--audit", "report.txt", *options[1:5], *FILES], tmp_path)
+    assert audited.status == 3 and audited.err == ""
+    assert run_main(["--explain", "map", *options[1:5], *FILES], tmp_path).status == 0
+
+
+def test_tabs_as_separators_keep_spaces_in_names(tmp_path):
+    lines = [b"query one\tQ0\tdoc %d\t%d\t%d.5\tmy tag\n" % (i, i, -i) for i in range(9)]
+    write(tmp_path, b"query one\t0\tdoc 3\t1\n", b"".join(lines))
+    options = ["-R", "tsv", "-T", "tsv", "-q", "-m", "recip_rank", "-m", "runid"]
+    assert printed(score(tmp_path, *options)) == {
+        "query one": {"recip_rank": "0.2500"}, "all": {"recip_rank": "0.2500", "runid": "my tag"}}
+    lines.insert(4, b"2\tQ0\tdoc 3\t1\t1\tt\n")  # so that the other topic comes back
+    write(tmp_path, b"query one\t0\tdoc 3\t1\n", b"".join(lines))
+    assert printed(score(tmp_path, *options))["all"]["recip_rank"] == "0.2500"
+
+
+def test_small_ranks_come_first_in_runs_of_ranks():
+    run = read_run(["1 a 2", "1 b 10", "1 c 1"], results_format="msmarco")
+    assert run == {"1": {"a": -2.0, "b": -10.0, "c": -1.0}}
+
+
+def test_an_empty_ranking_in_json_is_evaluated_as_from_python(tmp_path):
+    run = {"1": {}, "2": {"a": 1.0}}
+    write(tmp_path, QRELS, json.dumps(run))
+    assert printed(score(tmp_path, "-T", "json", "-m", "map"))["all"] == {"map": "0.5000"}
+    assert evaluate(read_qrels(QRELS.splitlines()), run, ["map"]).summary == {"map": 0.5}
+
+
+FORMAT_ERRORS = [  # what, reader, its format, content, message
+    ("no JSON", read_run, "json", RUN, r"^run: expected JSON, \{topic: \{docno: score\}\}, found '1 Q0 a"),
+    ("a list", read_run, "json", b'[{"1": {}}]', r"^run: expected JSON, .* found '\["),
+    ("broken JSON", read_run, "json", b'{"1": {"a": 1}\n', r"^run: expected JSON, .* error: .* line 2"),
+    ("deep JSON", read_run, "json", b'{"1": ' + b"[" * 100000, r"^run: expected JSON, .* error: "),
+    ("no topic", read_run, "json", b"{}", r"^run: expected JSON, .* found no topic"),
+    ("a topic twice", read_run, "json", b'{"1": {"a": 1}, "1": {"b": 1}}',
+     r"^run: .* each topic once, found '1' again"),
+    ("a docno twice", read_qrels, "json", b'{"1": {"b": 1, "a": 1, "a": 1}}',
+     r"^qrels: topic '1': .* each docno once, found 'a' again"),
+    ("NaN", read_run, "json", b'{"1": {"a": NaN}}',
+     r"^run: topic '1', document 'a': expected a number as score, found nan"),
+    ("lone surrogate", read_run, "json", b'{"1": {"\\ud800": 1}}',
+     r"^run: topic '1': .* docno in UTF-8, found '\\ud800'"),
+    ("no UTF-8", read_qrels, "json", b'{"\xe9": {"a": 1}}',
+     r"^qrels: expected each topic in UTF-8, found '\\udce9'"),
+    ("a line end in a name", read_qrels, "json", b'{"1": {"a\\n": 1}}',
+     r"^qrels: topic '1': expected a docno in one line"),
+    ("a text as score", read_run, "json", b'{"1": {"a": "1.0"}}',
+     r"^run: topic '1', document 'a': .* found '1\.0'"),
+    ("true as grade", read_qrels, "json", b'{"1": {"a": true}}',
+     r"^qrels: topic '1', document 'a': .* found True"),
+    ("null as grade", read_qrels, "json", b'{"1": {"a": null}}',
+     r"^qrels: topic '1', document 'a': .* found None"),
+    ("half a grade", read_qrels, "json", b'{"1": {"a": 1.5}}',
+     r"^qrels: topic '1', document 'a': .* found 1\.5"),
+    ("no documents", read_qrels, "json", b'{"1": 1}', r"^qrels: topic '1': expected an object .* found int"),
+    ("no header", read_qrels, "beir", b"1\ta\t1\n",
+     r"^qrels:1: expected the header query-id corpus-id score, .* '1 a 1'"),
+    ("blanks", read_qrels, "beir", b"query-id corpus-id score\n",
+     r"^qrels:1: expected 3 fields .* tabs .* found 1"),
+    ("header alone", read_qrels, "beir", b"query-id\tcorpus-id\tscore\n",
+     r"^qrels: expected lines .* found none"),
+    ("twice", read_qrels, "beir", SAME_QRELS["beir"] + b"1\tb\t1\n",
+     r"^qrels:5: .* 'b' of topic '1' again, first on line 3"),
+    ("no docno", read_qrels, "tsv", b"1\t0\t\t1\n", r"^qrels:1: expected a topic and a docno, found none"),
+    ("a rank that is a score", read_run, "msmarco", b"1 a 2.5\n",
+     r"^run:1: expected an integer as rank, found '2\.5'"),
+    ("twice in ranks", read_run, "msmarco", b"1 a 1\n1 a 2\n",
+     r"^run:2: .* 'a' of topic '1' again, first on line 1"),
+    ("six fields", read_run, "msmarco", RUN, r"^run:1: expected 3 fields \(topic docno rank\), found 6"),
+    ("a name of a format", read_run, "qrels", RUN, r"^expected a format of results, .* found 'qrels'"),
+    ("preferences", read_qrels, "prefs", QRELS,
+     r"^expected a format of judgments, one of qrels, .* found 'prefs'"),
+    # without the option
+    ("JSON as run", read_run, None, b'{"1": {"a": 1, "b": 2, "c": 3}}',
+     r"^run: .* found JSON; -T json reads JSON"),
+    ("JSON as qrels", read_qrels, None, b'{\n"1": {"a": 1}}', r"^qrels: .* found JSON; -R json reads JSON"),
+    ("BEIR", read_qrels, None, SAME_QRELS["beir"],
+     r"^qrels:1: expected 4 fields .*; -R beir reads such lines"),
+    ("MS MARCO", read_run, None, SAME_RUNS["msmarco"],
+     r"^run:1: expected 6 fields .* found 3: .* \(topic '1', Q0 'a', docno '1', no rank score tag\); -T msmarco"),
+    ("three columns", read_qrels, None, b"1 a 1\n",
+     r"^qrels:1: expected 4 fields .* found 3: '1 a 1' \(topic '1', iter 'a', docno '1', no grade\)$"),
+    ("a docno with a space", read_qrels, None, b"1\t0\tmy doc\t1\n",
+     r"^qrels:1: .* found 5: .*; -R tsv reads lines"),
+]
+
+
+@pytest.mark.parametrize("read, name, content, message", named(FORMAT_ERRORS))
+def test_error_in_a_format(read, name, content, message):
+    keyword = "rel_format" if read is read_qrels else "results_format"
+    with pytest.raises(TrecEvalError, match=message):
+        read(io.BytesIO(content), **({keyword: name} if name else {}))
+
+
+class Frame(list):
+    """As much of a data frame as is looked at."""
+
+    def groupby(self, name):
+        raise NotImplementedError(name)
+
+
+def test_dicts_and_data_frames_are_no_files():
+    with pytest.raises(TypeError, match="^qrels: expected a path, .* found a dict; evaluate takes dicts"):
+        evaluate_files({"1": {"a": 1}}, ["1 Q0 a 1 1 t"])
+    with pytest.raises(TypeError, match="^run: .* found a data frame; .*zip.*groupby"):
+        evaluate_files(["1 0 a 1"], Frame(["topic"]))
+
+
+LONG = trec_eval_ref._LONGEST_LINE
+
+
+@pytest.mark.parametrize("before", [b"", b"1 Q0 b 1 1 t\n" * 3000])
+def test_longest_line(before):
+    line = b"1 Q0 a 1 1 t".ljust(LONG, b"x")
+    before = before.replace(b" b ", b" %d ") % tuple(range(3000)) if before else b""
+    assert "a" in read_run(io.BytesIO(before + line + b"\n1 Q0 c 1 1 t"))["1"]
+    place = 1 + before.count(b"\n")
+    for ending in (b"", b"\n", b"\n1 Q0 c 1 1 t\n"):
+        with pytest.raises(TrecEvalError, match=rf"^run:{place}: expected at most 1 MiB .* found more: '1 Q0 a"):
+            read_run(io.BytesIO(before + line + b"x" + ending))
+
+
+def test_a_file_that_unpacks_to_one_line(tmp_path):
+    with gzip.open(tmp_path / "bomb", "wb", 1) as bomb:
+        bomb.write(b'{"1": {"a')
+        for _ in range(100):
+            bomb.write(b"x" * (1 << 20))
+    write(tmp_path, QRELS, RUN)
+    message = "bomb:1: expected at most 1 MiB in a line, found more: .*; -R json and -T json read JSON"
+    for arguments in (["bomb", "run.txt"], ["qrels.txt", "bomb"], ["-Z", "bomb", *FILES]):
+        assert_error(run_main(arguments, tmp_path), 2, message)
+    assert_error(run_main(["-T", "json", "qrels.txt", "bomb"], tmp_path), 2,
+                 "bomb: expected JSON, .* Unterminated")
+    with gzip.open(tmp_path / "report", "wb", 1) as report:
+        report.write(b"x" * (2 << 20))
+    assert_error(run_main(["--audit", "report", *FILES], tmp_path), 2, "report:1: expected at most 1 MiB")
+
+
+def test_most_that_is_read_whole(tmp_path):
+    write(tmp_path, SAME_QRELS["json"], RUN)
+    with mock.patch.object(trec_eval_ref, "_LARGEST_WHOLE", 10):
+        assert_error(run_main(["-R", "json", *FILES], tmp_path), 2,
+                     "qrels.txt.*: expected at most 0 MiB.*, found more")
+
+
 # ---- Runs and qrels that are not grouped by topic ----
 
 
@@ -1828,12 +2015,13 @@ ARGUMENT_ERRORS = [  # arguments, exit status, message
     (["-m", "rbp_resid.x"], 2, r"measure rbp_resid: expected persistence"),
     (["-m", "relstring.0"], 2, r"measure relstring: expected .*integer above 0.*'0'"),
     (["-R", "nonsense"], 2, r"expected a format of judgments, one of qrels.*'nonsense'"),
-    (["-T", "nonsense"], 2, r"option -T: expected trec_results, found 'nonsense'"),
+    (["-T", "nonsense"], 2, r"expected a format of results, one of trec_results.*, found 'nonsense'"),
     (["-l", "x"], 1, r"option -l: expected an integer, found 'x'"),
     (["-l", "1.5"], 1, r"option -l: expected an integer, found '1\.5'"),
     (["-M", "ten"], 1, r"option -M: expected an integer.*'ten'"),
     (["-M", "-1"], 1, r"option -M: expected an integer from 0, found '-1'"),
     (["-N", ""], 1, r"option -N: expected an integer.*''"),
+    (["-l", "-1"], 1, r"expected a relevance level from 0, found -1, by which .* not judged would be relevant"),
     (["-D", "x.1"], 1, r"option -D: expected an integer, found 'x'"),
     (["--digits", "few"], 1, r"option --digits: expected an integer.*'few'"),
     (["--digits", "-1"], 1, r"option --digits: expected an integer from 0"),
@@ -1853,6 +2041,14 @@ ARGUMENT_ERRORS = [  # arguments, exit status, message
 def test_error_in_the_arguments(tmp_path, arguments, status, message):
     write(tmp_path, QRELS, RUN)
     assert_error(run_main(arguments, tmp_path), status, message)
+
+
+@pytest.mark.parametrize("level", [-1, -2 ** 63])
+def test_levels_below_0_are_refused(level):
+    for function in (evaluate, judge):
+        with pytest.raises(TrecEvalError, match="relevance level from 0") as caught:
+            function({}, {}, relevance_level=level)
+        assert caught.value.status == 1
 
 
 @pytest.mark.parametrize("qrels, run, message", [
@@ -1887,6 +2083,33 @@ def test_names_in_messages_are_printable_and_short(tmp_path):
     assert len(result.err) < 400 and result.err.rstrip("\n").isprintable()
 
 
+RED = "\x1b[31m"
+
+
+@pytest.mark.parametrize("arguments", [
+    ["--explain", "map", *FILES], ["--explain", "relstring", *FILES], ["--audit", "report.txt", *FILES],
+    ["--explain", "prefs_pair", "-R", "qrels_prefs", *FILES], ["--explain", "map_avgjg",
+     "-R", "qrels_jg", *FILES],
+])
+def test_no_escape_sequence_of_a_name_reaches_a_terminal(tmp_path, arguments):
+    qrels = "".join(f"{topic} {RED} {docno} {grade}\n" for topic in (RED, "1" + RED)
+                    for docno, grade in ((RED + "a", 1), (RED + "b", 0), (RED + "c", 1)))
+    run = f"{RED} {RED} {RED}b 1 x{RED} {RED}\n{RED} {RED} {RED}a 2 1 {RED}\n3{RED} Q0 a 1 1 t\n"
+    write(tmp_path, qrels, run)
+    (tmp_path / "report.txt").write_text(f"map {RED} 0.7\n{RED} {RED} 0.5\n")
+    result = run_main(arguments, tmp_path)
+    assert result.status in (0, 3), result.err
+    for shown in (result.out.decode(), result.err):
+        assert "\x1b" not in shown and r"\x1b" in shown
+
+
+@pytest.mark.parametrize("arguments", [["-D", "0." + RED, *FILES], ["-D", RED, *FILES], [RED, "run.txt"]],
+                         ids=ascii)
+def test_no_escape_sequence_of_an_argument_reaches_a_terminal(tmp_path, arguments):
+    result = run_main(arguments, write(tmp_path, QRELS, RUN))
+    assert result.status and "\x1b" not in result.err and r"\x1b" in result.err
+
+
 # ---- Warnings: one line a kind, with the first place and a count ----
 
 
@@ -1906,6 +2129,7 @@ WARNINGS = [  # what, qrels, run, options, message
     ("missing topics", QRELS + b"3 0 a 1\n4 0 a 1\n", RUN, [],
      r"run\.txt: 2 of 4 topics in qrels\.txt .*'3'.*-c"),
     ("utility", QRELS, RUN, ["-m", "utility.1,-1,0,2"], r"utility: .*-N"),
+    ("topic as level of -D", QRELS, RUN, ["-D", "2"], r"option -D: 2 is a level, .* -D 0\.2 "),
     ("byte-order mark in the qrels", b"\xef\xbb\xbf" + QRELS, RUN, [], r"qrels\.txt:1: .*byte-order mark"),
     ("byte-order mark in the run", QRELS, b"\xef\xbb\xbf" + RUN, [], r"run\.txt:1: .*byte-order mark"),
 ]
@@ -1926,11 +2150,89 @@ def test_warning(tmp_path, qrels, run, options, message):
 @pytest.mark.parametrize("options", [
     ["-m", "P.5", "-m", "P.5"], ["-m", "P.5", "-m", "official"], ["-m", "utility"],
     ["-m", "utility.1,-1,0,2", "-N", "9"],
-    ["-m", "rbp.p=0.8,1=0.5"], ["-m", "all_trec"], ["-c"], ["-D", "0.1"], ["--strict"],
+    ["-m", "rbp.p=0.8,1=0.5"], ["-m", "all_trec"], ["-c"], ["-D", "0.1"], ["-D", "2.1"], ["-D", "0"], ["-D", "2", "-D", "0.1"], ["--strict"],
 ], ids=" ".join)
 def test_no_warning(tmp_path, options):
     write(tmp_path, QRELS, RUN)
     assert run_main([*options, *FILES], tmp_path).err == ""
+
+
+DISTANCES = [f"{topic} Q0 d{i} {i + 1} {i}.5 t\n" for topic in range(20) for i in range(5)]
+MANY = [f"{topic} Q0 d{i} {i + 1} {i}.5 t\n" for topic in range(1000) for i in range(20)]
+ODD_RUNS = [  # what, lines, message; each with a twin that is right
+    ("docno with a space", ["1 Q0 my doc 1 2.5 t"],
+     r":1: .* found '1 Q0 my doc 1 2\.5 t': does a field hold a space"),
+    ("docno with a number", ["1 Q0 a 1 9 t", "1 Q0 doc 7 1 2.5 t"], r":2: .* found '1 Q0 doc 7 1 2\.5 t'"),
+    ("docno with a space and tabs", ["1\tQ0\tmy doc\t1\t2.5\tt"],
+     r"hold a space or a line end\?; -T tsv reads"),
+    ("line ends of CR", ["1 Q0 a 1 2.5 t\r1 Q0 b 2 1.5 t"], r":1: .* found '1 Q0 a 1 2.5 t\\r1 Q0"),
+    ("header", ["query-id Q0 corpus-id rank score tag", *DISTANCES[:2]],
+     r":1: is line 1 a header\? .* 'query-id'"),
+    ("distances", DISTANCES, r"run: scores rise with the rank column in 20 of 20 topics, .* distances\?"),
+    ("distances but for one topic", [DISTANCES[0].replace("0.5", "9"), *DISTANCES[1:]],
+     r"in 19 of 20 topics"),
+    ("distances, shuffled", random.Random(0).sample(DISTANCES, 100), r"in 20 of 20 topics"),
+    ("distances from last to first", DISTANCES[::-1], r"in 20 of 20 topics"),
+    ("many distances", MANY, r"in 1000 of 1000 topics"),
+    ("ranks as scores", [f"{topic} Q0 d{i} {i} {i} t" for topic in (1, 2) for i in (1, 2, 3)],
+     r"in 2 of 2 topics"),
+]
+RIGHT_RUNS = [
+    ("tag with spaces", ["1 Q0 d 1 2.5 bm25 k1=0.9", "1 Q0 e 1.0 2.0 Inf model 7 \r"]),
+    ("two topics of nineteen that fall", [line.replace("0.5", "9") if line[:2] in ("0 ", "1 ") else line
+                                          for line in DISTANCES[:95]]),
+    ("one topic", DISTANCES[:5]),
+    ("topics of two documents", [line for i, line in enumerate(DISTANCES) if i % 5 < 2]),
+    ("ranks of 0", [f"{topic} Q0 d{i} 0 {i} t" for topic in range(9) for i in range(9)]),
+    ("no ranks", [f"{topic} Q0 d{i} x{i} {i} t" for topic in range(9) for i in range(9)]),
+    ("ranks twice", [f"{topic} Q0 d{i} {i // 2} {i} t" for topic in range(9) for i in range(9)]),
+    ("one score", [f"{topic} Q0 d{i} {i} 1 t" for topic in range(9) for i in range(9)]),
+    ("negative scores", [f"{topic} Q0 d{i} {i} {-i} t" for topic in range(9) for i in range(9)]),
+    ("ranks of before", [f"{topic} Q0 d{i} {i * 7 % 9} {-i} t" for topic in range(9) for i in range(9)]),
+    ("many ranks of before",
+     [f"{topic} Q0 d{i} {i * 7 % 9} {-i} t" for topic in range(2000) for i in range(9)]),
+    ("a number as docno and rank", ["1 0 1 1 1 1", "1 0 2 2 0 1"]),
+]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("lines, message", named(ODD_RUNS))
+def test_warning_about_a_run(lines, message):
+    with pytest.warns(TrecEvalWarning, match=message):
+        read_run(lines)
+    topics = dict.fromkeys(line.split()[0] for line in lines)
+    with pytest.warns(TrecEvalWarning, match=message):
+        evaluate_files([f"{topic} 0 x 1" for topic in topics], lines, ["num_ret"])
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("lines", named(RIGHT_RUNS))
+def test_no_warning_about_a_run(lines):
+    first = {topic: next(iter(scores)) for topic, scores in read_run(lines).items()}
+    assert evaluate_files([f"{topic} 0 {docno} 1" for topic, docno in first.items()], lines, ["num_ret"])
+
+
+def test_a_run_is_read_once_more_only_if_its_scores_seem_to_rise():
+    with mock.patch.object(trec_eval_ref.RunReader, "_note_rising_scores") as check:
+        read_run(MANY)
+        assert check.call_count == 1
+        read_run(re.sub(r" (\d+)\.5 ", r" -\1 ", line) for line in MANY)
+        assert check.call_count == 1
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("rel_format, header, lines", [
+    ("qrels", "query-id iter corpus-id score", ["1 0 a 1", "1 Q0 b 0"]),
+    ("qrels_jg", "query-id judge corpus-id score", ["1 u1 a 1", "1 u2 b 0"]),
+    ("prefs", "query judge page doc level", ["1 u1 s a 1", "1 u1 s b 0"]),
+])
+def test_header_of_judgments(rel_format, header, lines):
+    run, measures = ["1 Q0 a 1 1 t"], ["num_q"]
+    with pytest.warns(TrecEvalWarning, match=rf"qrels:1: is line 1 a header\?.*{header.split()[0]}"):
+        evaluate_files([header, *lines], run, measures, rel_format=rel_format)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        evaluate_files(lines, run, measures, rel_format=rel_format)
 
 
 def test_each_kind_of_warning_has_a_line(tmp_path):
@@ -2321,7 +2623,8 @@ def test_parse_file(tmp_path):
     ("run", ["1 Q0 a 1 2 t", "1 Q0 a 2 1 t"], AssertionError,
      "run:2: expected each document of a topic once, found 'a' of topic '1' again, first on line 1"),
     ("qrel", ["1 0 a 1.0"], ValueError, "qrels:1: expected an integer as grade, found '1.0'"),
-    ("qrel", ["1 0 a"], ValueError, "qrels:1: expected 4 fields (topic iter docno grade), found 3: '1 0 a'"),
+    ("qrel", ["1 0 a"], ValueError, "qrels:1: expected 4 fields (topic iter docno grade), found 3: '1 0 a' "
+     "(topic '1', iter '0', docno 'a', no grade)"),
     ("qrel", ["# c"], ValueError, "qrels:1: expected 4 fields (topic iter docno grade), found 2: '# c'"),
     ("run", ["1 Q0 a 1 2 t", "1 Q0 b 2 x t"], ValueError, "run:2: expected a number as score, found 'x'"),
     ("run", ["1 Q0 a 1 1_0 t"], ValueError, "run:1: expected a number as score, found '1_0'"),
@@ -2861,6 +3164,21 @@ def test_measures_go_with_formats(rel_format, name, expected):
     assert error.value.status == 4
 
 
+def test_grades_read_as_preferences_are_decimals(tmp_path):
+    write(tmp_path, "1 g a 1.5\n1 g b 1.2\n1 g c .5\n", "1 Q0 b 1 2 t\n1 Q0 a 2 1 t\n1 Q0 c 3 0 t\n")
+    options = ["-R", "qrels_prefs", "-m", "prefs_num_prefs_poss", "-m", "prefs_num_prefs_ful"]
+    result = run_main([*options, *FILES], tmp_path)
+    assert (printed(result.out)["all"], result.err) == (
+        {"prefs_num_prefs_poss": "3", "prefs_num_prefs_ful": "2"}, "")
+    judgments, run = {"1": {"g": {"a": 1.5, "b": 1.2, "c": 0.5}}}, {"1": {"b": 2.0, "a": 1.0, "c": 0.0}}
+    assert evaluate(judgments, run, ["prefs_simp"], rel_format="qrels_prefs").summary == {"prefs_simp": 2 / 3}
+    with pytest.raises(TypeError, match="document 'a': expected a number as level, found 'x'"):
+        evaluate({"1": {"g": {"a": "x"}}}, run, ["prefs_simp"], rel_format="qrels_prefs")
+    write(tmp_path, "1 g a x\n1 g b 1\n", "1 Q0 b 1 2 t\n")
+    warning = "qrels.txt:1: expected a number as level, found 'x', read as 0"
+    assert warning in run_main([*options, *FILES], tmp_path).err
+
+
 # ---- Reporting ----
 
 
@@ -2913,8 +3231,8 @@ def test_digits(digits):
      "trec_eval 10.0|level 1|topics in both|depth all|unjudged kept|ties docno descending|R qrels"),
     ("all", ["-l2", "-c", "-M", "100", "-J", "--release", "9.0.8"],
      "trec_eval 9.0.8|level 2|topics in qrels|depth 100|unjudged removed|ties docno descending|R qrels"),
-    ("groups", ["-R", "qrels_jg", "-l", "-3"],
-     "trec_eval 10.0|level -3|topics in both|depth all|unjudged kept|ties docno descending|R qrels_jg"),
+    ("groups", ["-R", "qrels_jg", "-l", "3"],
+     "trec_eval 10.0|level 3|topics in both|depth all|unjudged kept|ties docno descending|R qrels_jg"),
     ("preferences", ["-R", "prefs"],
      "trec_eval 10.0|level 1|topics in both|depth all|unjudged kept|ties docno ascending|R prefs"),
     ("qrels as preferences", ["-R", "qrels_prefs", "-M0"],
@@ -3218,7 +3536,7 @@ def test_explained_summaries():
     assert lines[lines.index("all topics"):] == [
         "all topics", "  runid: The tag on the run's last line.", "    runid = 'partial'",
         "  num_q: The number of topics averaged over.", "    num_q = 2",
-        "  num_rel: The sum over the topics, or with -c the documents of grade > 0 in the whole qrels.",
+        "  num_rel: The sum over the topics, or with -c the lines of grade > 0 in the whole qrels.",
         "    num_rel = 6", "  map: The arithmetic mean over the topics.", "    map = 0.6667 / 2 = 0.3333",
         "  topics in the qrels alone are skipped (-c would count them): 51, 53",
         "  topics in the run alone are ignored: 99"]
@@ -3250,10 +3568,10 @@ def test_explanations_of_odd_input(tmp_path):
     qrels = b"\xff\xe9 0 a 1000000000000000000\n\xff\xe9 0 \xfe 1\n1 0 a -1\n1 0 b -7\n"
     run = b"\xff\xe9 Q0 \xfe 1 1e308 t\n\xff\xe9 Q0 b 1 -inf t\n1 Q0 a 1 inf t\n"
     write(tmp_path, qrels, run)
-    for options in ([], ["-J"], ["-M", "0"], ["-c"], ["-l", "-5"], ["-l", "9" * 18]):
+    for options in ([], ["-J"], ["-M", "0"], ["-c"], ["-l", "0"], ["-l", "9" * 18]):
         result = run_main(["--explain", "all_trec", "--explain", "yaap", "--explain", "dcg", *options,
                            "qrels.txt", "run.txt"], tmp_path)
-        assert result.status == 0 and b"map of topic \xff\xe9\n" in result.out
+        assert result.status == 0 and b"map of topic \\udcff\\udce9\n" in result.out
         assert "Traceback" not in result.err
 
 
@@ -3915,7 +4233,7 @@ def test_audit_of_odd_names(tmp_path):
     write(tmp_path, topic + b" 0 a 1\n", topic + b" Q0 b 1 2 t\n" + topic + b" Q0 a 1 1 t\n")
     result = audit(tmp_path, b"map\t" + topic + b"\t0.3333\nnDCG@10\t" + topic + b"\t0.6309\n")
     assert result.status == 3 and b"1 of 2 values" in result.out
-    assert result.out.endswith(b"--explain map -D '0.it'\"'\"'s\xff\xe2\x80\x83' qrels.txt run.txt\n")
+    assert result.out.endswith(b"--explain map -D '0.it'\"'\"'s\\udcff\\u2003' qrels.txt run.txt\n")
     assert audit(tmp_path, json.dumps({topic.decode("utf-8", "surrogateescape"): {"map": 0.5}})).status == 0
 
 
@@ -3946,6 +4264,29 @@ def test_audit_warns_of_the_files_once(tmp_path):
 
 
 # ---- Command line ----
+
+
+def test_the_last_debug_option_with_a_topic_counts(tmp_path):
+    write(tmp_path, QRELS, RUN)
+    for options in (["-D", "0.2"], ["-D", "0.1", "-D", "1.2"], ["-D", "0.2", "-D", "0"]):
+        assert set(printed(score(tmp_path, "-q", "-m", "map", *options))) == {"2", "all"}, options
+
+
+def test_blanks_around_the_values_of_options_are_stripped(tmp_path):
+    write(tmp_path, QRELS, RUN)
+    (tmp_path / " norms ").write_text("1 map 0 1\n2 map 0 1\n")
+    padded = ["-l", " 2", "-M", "1 ", "-D", " 0.1 ", "-R", " qrels", "-T", "trec_results ", "--release", " 9.0.8",
+              "--digits", " 3", "-m", " map "]
+    assert score(tmp_path, *padded) == score(tmp_path, *map(str.strip, padded))
+    assert b"Zmap" in score(tmp_path, "-m", "map", "-Z", " norms ")
+    assert_error(run_main(["-Z", "norms", *FILES], tmp_path), 2, "norms: cannot be read")
+
+
+def test_lines_of_topics_that_are_not_evaluated_count_in_the_total_of_relevant_documents(tmp_path):
+    write(tmp_path, QRELS + b"3 0 a 1\n3 0 a 0\n3 0 a 2\n3 0 b 0\n3 0 b 0\n", RUN)
+    for release in RELEASES:
+        options = ["-c", "-D", "0.1", "-m", "num_rel", *release_option(release)]
+        assert printed(score(tmp_path, *options))["all"] == {"num_rel": "4"}
 
 
 OPTIONS = [  # collection, options in their plainest form, and other ways to write the same

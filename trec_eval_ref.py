@@ -1345,6 +1345,18 @@ def _quoted(name: Name) -> str:
     return repr(text) if text.isprintable() else ascii(text)
 
 
+def _shown_name(name: Name) -> str:
+    """A name or line as people may see it: with the codes of what is not printable, such as escape sequences.
+
+    >>> print(_shown_name("caf\\u00e9\\x1b[31m"))
+    café\\x1b[31m
+    """
+    text = _decode(name)
+    if text.isprintable():
+        return text
+    return "".join([character if character.isprintable() else ascii(character)[1:-1] for character in text])
+
+
 def _plural(count: int, noun: str) -> str:
     """A count and its noun: "1 topic", "2 topics"."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
@@ -2083,6 +2095,9 @@ def _checked_settings(release: str = "10.0", relevance_level: int = 1, complete:
     except OverflowError:
         raise TrecEvalError("expected integers of 64 bits as relevance_level, depth and collection_size",
                             status=1) from None
+    if level < 0:
+        raise TrecEvalError(f"expected a relevance level from 0, found {level}, by which documents that are not "
+                            "judged would be relevant", status=1)
     if depth is not None and depth < 0:
         raise TrecEvalError(f"expected a depth from 0, found {depth}", status=1)
     if rel_format not in REL_FORMATS:
@@ -2199,7 +2214,7 @@ class Averaging(NamedTuple):
     topics   the number of topics to average over (num_q)
     missing  how many of them were not evaluated although they count
     run_tag  the run's tag
-    num_rel  with -c, the documents of grade > 0 in the whole qrels
+    num_rel  with -c, the lines of grade > 0 in the whole qrels
     """
 
     topics: int
@@ -2228,7 +2243,7 @@ def geometric_mean(values: Sequence[float], over: Averaging) -> Value:
 
 
 def total_relevant(values: Sequence[float], over: Averaging) -> float:
-    """The sum over the topics, or with -c the documents of grade > 0 in the whole qrels."""
+    """The sum over the topics, or with -c the lines of grade > 0 in the whole qrels."""
     return total(values, over) if over.num_rel is None else over.num_rel
 
 
@@ -2250,10 +2265,15 @@ SUMMARIES: dict[str, Summary] = {  # by the name in a measure's declaration
 
 
 class Judgments(NamedTuple):
-    """Judgments by topic, and the topics that judge a document twice or contradictorily."""
+    """Judgments by topic.
+
+    duplicated   the topics that judge a document twice or contradictorily
+    overwritten  the grades of documents that a later line judges once more
+    """
 
     topics: Mapping[Any, Any]
     duplicated: AbstractSet[Any] = frozenset()
+    overwritten: Sequence[int] = ()
 
 
 class JudgedTopic(NamedTuple):
@@ -2431,6 +2451,7 @@ class Evaluated:
         num_rel = None
         if settings.complete and any(column.measure.summary == "sum of relevant" for column in self.columns):
             num_rel = sum(grade > 0 for grades in judgments.topics.values() for grade in grades.values())
+            num_rel += sum(grade > 0 for grade in judgments.overwritten)
         self.over = Averaging(topics, missing, num_rel=num_rel)
 
     def convert_to_zscores(self, norms: Zscores, notes: Notes) -> None:
@@ -2645,11 +2666,54 @@ def _nothing_in_common(*files: tuple[str, Collection[Any]]) -> TrecEvalError:
 __all__ += ["evaluate_files", "read_qrels", "read_run", "read_zscores"]
 
 _BLOCK_SIZE = 1 << 14  # larger blocks fall out of the processor's cache when they are split
+_LONGEST_LINE = 1 << 20  # bytes, so that no file can fill the memory with one
+_LARGEST_WHOLE = 1 << 28  # bytes of what is read whole, JSON and reports: ten million results
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
+_JSON = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*["}]')  # how it begins; no line of another format does
+
+
+class Layout(NamedTuple):
+    """How one kind of file is built.
+
+    content       what it holds, for messages
+    fields        the names of the fields of a line
+    key           the numbers of the fields that differ between the documents of
+                  a topic; the last of them is the docno
+    numeric       the numbers of the fields that hold numbers
+    has_more      whether fields may follow, to be ignored
+    separator     what separates fields; None is white space
+    has_header    whether the first line has the names of the fields
+    is_json       whether it is JSON, {topic: {docno: number}}, and has no lines
+    option        the command line option that asks for it
+    other_fields  how many fields a line of the other file has: judgments for a
+                  run, a run for judgments
+    instead       patterns of lines that do not fit, and what to do about them
+    comment       what a comment line begins with
+    """
+
+    content: str
+    fields: tuple[str, ...]
+    key: tuple[int, ...] = (2,)
+    numeric: tuple[int, ...] = ()
+    has_more: bool = False
+    separator: Optional[bytes] = None
+    has_header: bool = False
+    is_json: bool = False
+    option: str = ""
+    other_fields: int = 0
+    instead: tuple[tuple[Pattern[bytes], str], ...] = ()
+    comment: Pattern[bytes] = re.compile(rb"^#", re.M)
+
+
 class Source:
-    """Bytes with a name, which can be read from the start as often as needed."""
+    """Bytes with a name, which can be read from the start as often as needed.
+
+    `layout` is how they are built; None leaves that to the reader.
+    """
+
+    layout: Optional[Layout] = None
 
     def __init__(self, name: str, opener: Callable[[], ContextManager[BinaryIO]], size: int = 0):
         self.name = name
@@ -2658,10 +2722,23 @@ class Source:
         self._stored: Optional[BinaryIO] = None  # what is being read
 
     @classmethod
-    def of(cls, source: Any, name: str = "input") -> Source:
+    def of(cls, source: Any, name: str = "input", layout: Optional[Layout] = None) -> Source:
         """The Source of a path, "-" (standard input), an open file, or an iterable of lines."""
         if isinstance(source, Source):
             return source
+        made = cls._of(source, name)
+        made.layout = layout
+        return made
+
+    @classmethod
+    def _of(cls, source: Any, name: str) -> Source:
+        """See `of`."""
+        expected = f"{name}: expected a path, an open file or lines, found "
+        if isinstance(source, Mapping):
+            raise TypeError(f"{expected}a dict; evaluate takes dicts")
+        if hasattr(source, "groupby"):
+            raise TypeError(f"{expected}a data frame; evaluate takes dicts: {{topic: dict(zip(rows.docno, "
+                            'rows.score)) for topic, rows in frame.groupby("topic")}')
         if not isinstance(source, (str, bytes, os.PathLike)):
             if hasattr(source, "read"):
                 text = _encode(source.read())
@@ -2673,7 +2750,7 @@ class Source:
             if getattr(sys.stdin, "closed", False):
                 raise TrecEvalError("standard input: cannot be read: it is closed")
             if not hasattr(sys.stdin, "buffer"):
-                return cls.of(sys.stdin or (), "standard input")
+                return cls._of(sys.stdin or (), "standard input")
             return cls._copied("standard input", lambda: contextlib.nullcontext(sys.stdin.buffer))
         name = _decode(path)
         try:
@@ -2711,8 +2788,9 @@ class Source:
             return 0.0
         return 1.0 if self._stored.closed else self._stored.tell() / self._size
 
-    def blocks(self) -> Iterator[bytes]:
-        """The content, unpacked if it is compressed, in blocks of whole lines."""
+    def blocks(self, may_be_json: bool = False) -> Iterator[bytes]:
+        """The content, unpacked if it is compressed, in blocks of whole lines; JSON may be one long line."""
+        blocks_read, longest = 0, _LONGEST_LINE
         try:
             with self._open() as self._stored:
                 stream = _unpacked(self._stored)
@@ -2720,14 +2798,42 @@ class Source:
                     block = stream.read(_BLOCK_SIZE)
                     if not block:
                         return
-                    block += stream.readline()
+                    if may_be_json and blocks_read == 0 and _JSON.match(block):
+                        longest = _LARGEST_WHOLE
+                    block += stream.readline(longest + 1)
+                    if len(block) > longest:
+                        self._check_last_line(block, blocks_read, longest)
                     yield block
+                    blocks_read += 1
         except (OSError, EOFError, ImportError) as error:
             raise _cannot_read(self.name, error) from None
         except Exception as error:  # zlib.error and LZMAError, whose modules may be missing here
             if type(error).__module__ not in ("zlib", "_lzma", "lzma"):
                 raise
             raise _cannot_read(self.name, error) from None
+
+    def _check_last_line(self, block: bytes, blocks_before: int, longest: int) -> None:
+        """Raise if the last line of a block is too long."""
+        if block.endswith(b"\n"):
+            block = block[:-1]
+        line = block[block.rfind(b"\n") + 1:]
+        if len(line) <= longest:
+            return
+        number = 1 + block.count(b"\n")
+        for earlier in itertools.islice(self.blocks(), blocks_before):
+            number += earlier.count(b"\n")
+        hint = "; -R json and -T json read JSON" if _JSON.match(line) else ""
+        raise TrecEvalError(f"{self.name}:{number}: expected at most {longest >> 20} MiB in a line, "
+                            f"found more: {_quoted(line[:1000])}{hint}")
+
+    def whole(self) -> bytes:
+        """All of the content at once."""
+        content = bytearray()
+        for block in self.blocks(may_be_json=True):
+            content += block
+            if len(content) > _LARGEST_WHOLE:
+                raise TrecEvalError(f"{self.name}: expected at most {_LARGEST_WHOLE >> 20} MiB, found more")
+        return bytes(content)
 
 
 def _whole_line(line: Any) -> bytes:
@@ -2761,26 +2867,25 @@ def _cannot_read(name: str, error: Exception) -> TrecEvalError:
     return TrecEvalError(f"{name}: cannot be read: {' '.join(reason.split())}")
 
 
-class Layout(NamedTuple):
-    """How the lines of one kind of file are built.
+_JSON_LINE = re.compile(_JSON.pattern + rb".*", re.S)
+_TSV = "reads lines whose fields are separated by tabs alone, so that they may hold spaces"
 
-    content       what the lines hold, for messages
-    fields        the names of the fields
-    has_more      whether fields may follow, to be ignored
-    other_fields  how many fields a line of the other file has: judgments for a run, a run for judgments
-    comment       what a comment line begins with
-    """
+_QRELS = Layout("judgments", ("topic", "iter", "docno", "grade"), numeric=(1, 3), other_fields=6, instead=(
+    (_JSON_LINE, "-R json reads JSON, {topic: {docno: grade}}"),
+    (re.compile(rb"query-id\tcorpus-id\tscore"), "-R beir reads such lines"),
+    (re.compile(rb"[^\t]+(?:\t[^\t]*){3}"), f"-R tsv {_TSV}")))
+_RUN = Layout("results", ("topic", "Q0", "docno", "rank", "score", "tag"), numeric=(3, 4), has_more=True,
+              other_fields=4, comment=re.compile(rb"^[ \t\r\v\f]*#", re.M), instead=(
+    (_JSON_LINE, "-T json reads JSON, {topic: {docno: score}}"),
+    (re.compile(rb"\S+\s+\S+\s+[0-9]+"), "-T msmarco reads lines of topic docno rank"),
+    (re.compile(rb"[^\t]+(?:\t[^\t]*){5,}"), f"-T tsv {_TSV}")))
 
-    content: str
-    fields: tuple[str, ...]
-    has_more: bool = False
-    other_fields: int = 0
-    comment: Pattern[bytes] = re.compile(rb"^#", re.M)
-
-
-_QRELS = Layout("judgments", ("topic", "iter", "docno", "grade"), other_fields=6)
-_RUN = Layout("results", ("topic", "Q0", "docno", "rank", "score", "tag"), has_more=True, other_fields=4,
-              comment=re.compile(rb"^[ \t\r\v\f]*#", re.M))
+RUN_FILES: dict[str, Layout] = {  # by the name of the format, -T
+    "trec_results": _RUN,
+    "tsv": _RUN._replace(separator=b"\t", option="-T tsv"),
+    "msmarco": Layout("results", ("topic", "docno", "rank"), key=(1,), numeric=(2,), option="-T msmarco"),
+    "json": Layout("results", ("topic", "docno", "score"), is_json=True, option="-T json"),
+}
 _ZSCORES = Layout("Z-score norms", ("topic", "measure", "mean", "deviation"))
 
 Columns = Sequence[Sequence[bytes]]  # of a block, the texts of each field
@@ -2792,12 +2897,17 @@ def _tables(source: Source, layout: Layout, release: Release, notes: Notes) -> I
     number = 1
     found = False
     for block in _text_blocks(source, notes):
+        if number == 1 and _JSON.match(block):
+            raise TrecEvalError(f"{source.name}: expected lines of {layout.content}, found JSON"
+                                f"{_hint(block, layout)}")
         has_comments = release.has_comments and b"#" in block and layout.comment.search(block)
-        columns = None if has_comments else _split(block, len(layout.fields))
+        columns = None if has_comments or layout.separator else _split(block, len(layout.fields))
         lines = block.count(b"\n")
         numbers: Sequence[int] = range(number, number + lines)
         if columns is None:
-            numbers, columns = _split_lines(block, number, source.name, layout, release)
+            numbers, columns = _split_lines(block, number, source.name, layout, release, notes)
+        if numbers and not found:
+            numbers, columns = _without_header(numbers, columns, source.name, layout, notes)
         if numbers:
             found = True
             yield numbers, columns
@@ -2843,7 +2953,8 @@ def _split(block: bytes, width: int) -> Optional[Columns]:
     return [fields[i::step] for i in range(width)]
 
 
-def _split_lines(block: bytes, number: int, file: str, layout: Layout, release: Release) -> Table:
+def _split_lines(block: bytes, number: int, file: str, layout: Layout, release: Release,
+                 notes: Notes) -> Table:
     """The columns of the lines of a block that hold fields, with the lines' numbers."""
     width = len(layout.fields)
     numbers, rows = [], []
@@ -2852,15 +2963,74 @@ def _split_lines(block: bytes, number: int, file: str, layout: Layout, release: 
         is_comment = release.has_comments and layout.comment.match(line)
         if not fields or is_comment:
             continue
+        if layout.separator:
+            fields = [field.strip() for field in line.split(layout.separator)]
         has_too_many = len(fields) > width and not layout.has_more
         if len(fields) < width or has_too_many:
-            are_swapped = number == 1 and len(fields) == layout.other_fields
-            hint = "; are the files the wrong way round?" if are_swapped else ""
-            raise TrecEvalError(f"{file}:{number}: expected {width} fields ({' '.join(layout.fields)}), "
-                                f"found {len(fields)}: {_quoted(line)}{hint}")
+            raise _wrong_fields(f"{file}:{number}", line, fields, layout, number == 1)
+        if len(fields) > width and _is_shifted(line, fields):
+            notes.add("shifted", f"{file}:{number}", f"expected {' '.join(layout.fields)}, found "
+                      f"{_quoted(line)}: does a field hold a space or a line end?{_hint(line, layout)}")
+        if not (fields[0] and fields[layout.key[-1]]):
+            raise TrecEvalError(f"{file}:{number}: expected a topic and a docno, found none: {_quoted(line)}")
         numbers.append(number)
         rows.append(fields[:width])
     return numbers, list(zip(*rows))
+
+
+def _wrong_fields(place: str, line: bytes, fields: Sequence[bytes], layout: Layout,
+                  is_first: bool) -> TrecEvalError:
+    """The error for a line with another number of fields than its layout has."""
+    expected = f"expected {len(layout.fields)} fields ({' '.join(layout.fields)})"
+    if layout.separator:
+        expected += " with tabs between them"
+    taken = ""
+    if len(fields) == 3:
+        taken = ", ".join([f"{name} {_quoted(field)}" for name, field in zip(layout.fields, fields)])
+        taken = f" ({taken}, no {' '.join(layout.fields[3:])})"
+    hint = _hint(line, layout)
+    if is_first and len(fields) == layout.other_fields:
+        hint = "; are the files the wrong way round?"
+    return TrecEvalError(f"{place}: {expected}, found {len(fields)}: {_quoted(line)}{taken}{hint}")
+
+
+def _hint(line: bytes, layout: Layout) -> str:
+    """What to do about a line that does not fit, if that is known."""
+    for pattern, instead in layout.instead:
+        if pattern.fullmatch(line.strip()):
+            return f"; {instead}"
+    return ""
+
+
+def _is_shifted(line: bytes, fields: Sequence[bytes]) -> bool:
+    """Whether a run's line of more than six fields seems to hold a docno with a space, or several lines.
+
+    >>> _is_shifted(b"", b"1 Q0 my doc 1 2.5 bm25".split())
+    True
+    >>> _is_shifted(b"", b"1 Q0 doc 1 2.5 bm25 b=0.4".split())  # a tag with a space
+    False
+    """
+    rank, _, tag = fields[3:6]
+    if b"\r" in line.rstrip() or not _DECIMAL.fullmatch(rank):
+        return True
+    return bool(_DECIMAL.fullmatch(tag)) and not tag.isalpha()  # Inf may be a tag
+
+
+def _without_header(numbers: Sequence[int], columns: Columns, file: str, layout: Layout,
+                    notes: Notes) -> Table:
+    """The first lines of a file without the header that its layout wants; another one is only noted."""
+    place = f"{file}:{numbers[0]}"
+    first = [column[0] for column in columns]
+    if layout.has_header:
+        if b" ".join(first) != _encode(" ".join(layout.fields)):
+            raise TrecEvalError(f"{place}: expected the header {' '.join(layout.fields)}, with tabs, "
+                                f"found {_quoted(b' '.join(first))}")
+        return numbers[1:], [column[1:] for column in columns]
+    has_number = any(_DECIMAL.match(first[field]) for field in layout.numeric)
+    if layout.numeric and not has_number and len(numbers) > 1:
+        notes.add("header", place, f"is line {numbers[0]} a header? It is read as {layout.content} "
+                  f"for topic {_quoted(first[0])}")
+    return numbers, columns
 
 
 def _grades(texts: Sequence[bytes], numbers: Sequence[int], file: str, notes: Notes) -> list[int]:
@@ -2893,6 +3063,15 @@ def _scores(texts: Sequence[bytes], numbers: Sequence[int], file: str, notes: No
     return scores
 
 
+def _scores_of_ranks(texts: Sequence[bytes], numbers: Sequence[int], file: str) -> list[float]:
+    """Convert a column of ranks to scores, of which the smallest rank has the greatest."""
+    read = {text: _integer(text) for text in set(texts)}
+    for number, text in zip(numbers, texts):
+        if not read[text][1]:
+            raise TrecEvalError(f"{file}:{number}: expected an integer as rank, found {_quoted(text)}")
+    return [-float(read[text][0]) for text in texts]
+
+
 def _plain_scores(texts: Sequence[bytes]) -> Optional[list[float]]:
     """Convert a column of scores if all of them are plain numbers, else None."""
     together = b"".join(texts)
@@ -2912,13 +3091,19 @@ class RunReader:
     in memory.  If a topic turns out to come back later in the file, the run is
     read again from the start and all topics are given once more, complete:
     what is given last for a topic counts.
+
+    With `by_rank` the texts of the rank column take the place of the docnos.
     """
 
     def __init__(self, source: Source, wanted: Optional[AbstractSet[bytes]], release: Release, notes: Notes,
-                 progress: Optional[Progress] = None):
+                 progress: Optional[Progress] = None, by_rank: bool = False):
         self.source = source
+        self.layout = source.layout or _RUN
         self.wanted = wanted
         self.tag = b""
+        self._by_rank = by_rank
+        self._samples: list[bool] = []  # see _sample; a hundred are enough
+        self._blocks_read = 0
         self._release = release
         self._notes = notes
         self._progress = progress
@@ -2927,6 +3112,17 @@ class RunReader:
 
     def __iter__(self) -> Iterator[tuple[bytes, dict[bytes, float], int]]:
         """See RunReader."""
+        if self.layout.is_json:
+            for topic, ranking in _json_topics(self.source, self.layout, _checked_scores).items():
+                if self.wanted is None or topic in self.wanted:
+                    yield topic, ranking, len(ranking)
+            return
+        yield from self._topics()
+        if self._scores_may_rise():
+            self._note_rising_scores()
+
+    def _topics(self) -> Iterator[tuple[bytes, dict[bytes, float], int]]:
+        """The topics of a run of lines, as soon as each is complete."""
         finished: set[bytes] = set()
         current = None
         ranking: dict[bytes, float] = {}
@@ -2951,18 +3147,55 @@ class RunReader:
 
     def _blocks(self) -> Iterator[tuple[Sequence[bytes], Sequence[bytes], Sequence[float]]]:
         """Topics, docnos and scores, block by block.  Lines of topics that are not wanted may be left out."""
-        for numbers, columns in _tables(self.source, _RUN, self._release, self._notes):
-            topics, _, docnos, _, texts, tags = columns
-            self.tag = tags[-1]
+        fields = self.layout.fields
+        docno = fields.index("rank") if self._by_rank else self.layout.key[-1]
+        for numbers, columns in _tables(self.source, self.layout, self._release, self._notes):
+            topics, docnos = columns[0], columns[docno]
             self._lines_read = numbers[-1]
+            self._blocks_read += 1
             self._report()
+            if "score" not in fields:
+                yield topics, docnos, _scores_of_ranks(columns[-1], numbers, self.source.name)
+                continue
+            _, _, _, ranks, texts, tags = columns
+            self.tag = tags[-1]
             scores = _plain_scores(texts)
             if scores is None:  # of topics that are not wanted, no score can be wrong
                 rows = [row for row in zip(topics, docnos, texts, numbers)
                         if self.wanted is None or row[0] in self.wanted]
                 topics, docnos, texts, numbers = zip(*rows) if rows else ((), (), (), ())
                 scores = _scores(texts, numbers, self.source.name, self._notes)
+            elif len(self._samples) < 100:
+                self._sample(topics, ranks, scores)
             yield topics, docnos, scores
+
+    def _sample(self, topics: Sequence[bytes], ranks: Sequence[bytes], scores: Sequence[float]) -> None:
+        """Note whether the score rises with the rank in two lines of a block that have the same topic."""
+        try:
+            other = topics.index(topics[0], 1)
+        except ValueError:
+            return
+        self._samples.append(_rise_together([ranks[0], ranks[other]], [scores[0], scores[other]]))
+
+    def _scores_may_rise(self) -> bool:
+        """Whether the scores are worth `_note_rising_scores`, which reads the run once more."""
+        if self._by_rank or "score" not in self.layout.fields:
+            return False
+        is_small = self._blocks_read < 10
+        return is_small or sum(self._samples) > 0.75 * len(self._samples)
+
+    def _note_rising_scores(self) -> None:
+        """Warn if scores rise with the rank column throughout nearly all topics of three documents."""
+        rises = {}
+        reader = RunReader(self.source, self.wanted, self._release, Notes(), by_rank=True)
+        for topic, by_rank, lines in reader:
+            if lines > 2:
+                rises[topic] = len(by_rank) == lines and _rise_together(by_rank, by_rank.values())
+        count = sum(rises.values())
+        if len(rises) > 1 and count >= 0.95 * len(rises):
+            topics = _plural(len(rises), "topic")
+            self._notes.add("rising scores", self.source.name, "scores rise with the rank column in "
+                            f"{count} of {topics}, but the greatest is ranked first: are these distances?")
 
     def _collected(self) -> Iterator[tuple[bytes, dict[bytes, float], int]]:
         """All topics of a run whose lines are not grouped by topic."""
@@ -2979,12 +3212,13 @@ class RunReader:
                         continue
                     names, values = collected[topic] = bytearray(), array("d")
                 names += docno
-                names += b" "
+                names += b"\n"
                 values.append(score)
+        line_end = b"\n" if self.layout.separator else None  # None is faster, but would split at spaces, too
         for self._topics_done, topic in enumerate(list(collected)):
             self._report()
             names, values = collected.pop(topic)
-            yield topic, dict(zip(bytes(names).split(), values)), len(values)
+            yield topic, dict(zip(bytes(names).split(line_end), values)), len(values)
 
     def whole(self) -> tuple[dict[bytes, dict[bytes, float]], set[bytes]]:
         """All of the run at once, and the topics that have a document twice."""
@@ -2999,6 +3233,13 @@ class RunReader:
         """Show progress, if that is wanted."""
         if self._progress:
             self._progress.show(self._topics_done, self._lines_read, self.source.fraction)
+
+
+def _rise_together(ranks: Iterable[bytes], scores: Iterable[float]) -> bool:
+    """Whether each document of a greater rank has a greater score, and no two have the same."""
+    pairs = sorted(zip([_integer(rank)[0] for rank in ranks], scores))
+    return all(rank < next_rank and score < next_score
+               for (rank, score), (next_rank, next_score) in zip(pairs, pairs[1:]))
 
 
 class Progress:
@@ -3029,50 +3270,123 @@ class Progress:
         self._shown = text
 
 
-class JudgmentFile(NamedTuple):
-    """How the judgments of one format are read from a file.
+def _json_topics(source: Source, layout: Layout, check: Callable[[str, Any], Any]) -> dict[bytes, Any]:
+    """{topic: {docno: number}} of a JSON file; `check` converts the numbers of a topic, or raises."""
+    import json  # here because that takes milliseconds, and few need it
+    field = layout.fields[-1]
+    expected = f"{source.name}: expected JSON, {{topic: {{docno: {field}}}}}"
+    text = source.whole()
+    if not _JSON.match(text):
+        raise TrecEvalError(f"{expected}, found {_quoted(text[:1000])}")
+    try:
+        content = json.loads(text.decode("utf-8-sig", "surrogateescape"), object_pairs_hook=_object)
+    except (ValueError, RecursionError) as error:
+        raise TrecEvalError(f"{expected}, found an error: {error}") from None
+    topics = {}
+    for topic, documents in _json_items(content, source.name, "topic").items():
+        place = f"{source.name}: topic {_quoted(topic)}"
+        items = _json_items(documents, place, "docno")
+        for docno, value in documents.items():
+            if isinstance(value, bool):
+                raise TrecEvalError(f"{place}, document {_quoted(docno)}: expected a number as {field}, "
+                                    f"found {value}")
+        try:
+            checked = check(_decode(topic), documents)
+        except (TypeError, ValueError) as error:
+            raise TrecEvalError(f"{source.name}: {error}") from None
+        topics[topic] = dict(zip(items, checked.values()))
+    if not topics:
+        raise TrecEvalError(f"{expected}, found no topic")
+    return topics
 
-    read   reads them
-    error  says of a topic in Judgments.duplicated what is wrong with which lines
+
+def _object(pairs: list[tuple[str, Any]]) -> Any:
+    """A JSON object as a dict, or as it is if it has a name twice."""
+    by_name = dict(pairs)
+    return by_name if len(by_name) == len(pairs) else pairs
+
+
+def _json_items(part: Any, place: str, kind: str) -> dict[bytes, Any]:
+    """What a part of a JSON file holds, by name as bytes.  Raises if it is no object, or of odd names."""
+    if not isinstance(part, dict):
+        found = type(part).__name__
+        if isinstance(part, list) and part and isinstance(part[0], tuple):
+            names = Counter([name for name, _ in part])
+            found = _quoted(next(name for name in names if names[name] > 1)) + " again"
+        raise TrecEvalError(f"{place}: expected an object with each {kind} once, found {found}")
+    for name in part:
+        if not name or "\n" in name:
+            raise TrecEvalError(f"{place}: expected a {kind} in one line, found {name!r}")
+    try:
+        return {name.encode(): value for name, value in part.items()}
+    except UnicodeEncodeError as error:
+        raise TrecEvalError(f"{place}: expected each {kind} in UTF-8, "
+                            f"found {_quoted(error.object)}") from None
+
+
+class JudgmentFile(NamedTuple):
+    """How judgments are read from a file.
+
+    read        reads them
+    error       says of a topic in Judgments.duplicated what is wrong with which lines
+    rel_format  what judgments they are: a name in REL_FORMATS
+    layout      how the file is built
     """
 
     read: Callable[[Source, Release, Notes], Judgments]
     error: Callable[[Source, Release, bytes], TrecEvalError]
+    rel_format: str
+    layout: Layout
 
 
-JUDGMENT_FILES: dict[str, JudgmentFile] = {}  # by the name of the format
+JUDGMENT_FILES: dict[str, JudgmentFile] = {}  # by the name of the format, -R
+
+Row = TypeVar("Row")
+
+
+def _format(table: Mapping[str, Row], name: str, content: str) -> Row:
+    """The format of a name."""
+    if name not in table:
+        raise TrecEvalError(f"expected a format of {content}, one of {', '.join(table)}, "
+                            f"found {_quoted(str(name))}")
+    return table[name]
 
 
 def _read_qrels(source: Source, release: Release, notes: Notes) -> Judgments:
-    """Read a qrels file."""
+    """Read judgments of one grade a document, in any layout."""
+    layout = source.layout or _QRELS
+    if layout.is_json:
+        return Judgments(_json_topics(source, layout, _checked_grades))
     qrels: dict[bytes, dict[bytes, int]] = {}
     duplicated = set()
+    overwritten = []
     current = None
     judgments: dict[bytes, int] = {}
-    for numbers, (topics, _, docnos, texts) in _tables(source, _QRELS, release, notes):
-        grades = _grades(texts, numbers, source.name, notes)
-        for topic, docno, grade in zip(topics, docnos, grades):
+    for numbers, columns in _tables(source, layout, release, notes):
+        grades = _grades(columns[-1], numbers, source.name, notes)
+        for topic, docno, grade in zip(columns[0], columns[layout.key[-1]], grades):
             if topic != current:
                 current = topic
                 judgments = qrels.setdefault(topic, {})
             if docno in judgments:
                 duplicated.add(topic)
+                overwritten.append(judgments[docno])
             judgments[docno] = grade
-    return Judgments(qrels, duplicated)
+    return Judgments(qrels, duplicated, overwritten)
 
 
-def _duplicate(source: Source, layout: Layout, release: Release, topic: bytes,
-               key: Sequence[int] = (2,)) -> TrecEvalError:
-    """The error for the first document that a topic has twice; `key` are the fields that must differ."""
+def _duplicate(source: Source, layout: Layout, release: Release, topic: bytes) -> TrecEvalError:
+    """The error for the first document that a topic has twice."""
     first: dict[tuple[bytes, ...], int] = {}
     for numbers, columns in _tables(source, layout, release, Notes()):
         for number, row in zip(numbers, zip(*columns)):
             if row[0] != topic:
                 continue
-            document = tuple(row[field] for field in key)
+            document = tuple(row[field] for field in layout.key)
             if document in first:
-                whole, group = ("group", f", group {_quoted(row[1])}") if 1 in key else ("topic", "")
-                found = f"{_quoted(row[2])} of topic {_quoted(topic)}{group} again"
+                is_grouped = len(layout.key) > 1
+                whole, group = ("group", f", group {_quoted(row[1])}") if is_grouped else ("topic", "")
+                found = f"{_quoted(document[-1])} of topic {_quoted(topic)}{group} again"
                 return TrecEvalError(f"{source.name}:{number}: expected each document of a {whole} once, "
                                      f"found {found}, first on line {first[document]}", status=4)
             first[document] = number
@@ -3080,13 +3394,21 @@ def _duplicate(source: Source, layout: Layout, release: Release, topic: bytes,
 
 
 JUDGMENT_FILES["qrels"] = JudgmentFile(
-    _read_qrels, lambda source, release, topic: _duplicate(source, _QRELS, release, topic))
+    _read_qrels, lambda source, release, topic: _duplicate(source, source.layout or _QRELS, release, topic),
+    "qrels", _QRELS)
+for _name, _layout in {
+    "tsv": _QRELS._replace(separator=b"\t", option="-R tsv"),
+    "beir": Layout("judgments", ("query-id", "corpus-id", "score"), key=(1,), separator=b"\t",
+                   has_header=True, option="-R beir"),
+    "json": Layout("judgments", ("topic", "docno", "grade"), is_json=True, option="-R json"),
+}.items():
+    JUDGMENT_FILES[_name] = JUDGMENT_FILES["qrels"]._replace(layout=_layout)
 
 
 def _read_judgments(source: Any, name: str, rel_format: str, release: str) -> Any:
     """Read judgments of any format for a caller of the library; `name` is for a source that has none."""
-    file, rules, notes = Source.of(source, name), _release(release), Notes()
-    form = JUDGMENT_FILES[rel_format]
+    form = _format(JUDGMENT_FILES, rel_format, "judgments")
+    file, rules, notes = Source.of(source, name, form.layout), _release(release), Notes()
     judgments = form.read(file, rules, notes)
     for topic in sorted(judgments.duplicated):
         raise form.error(file, rules, topic)
@@ -3103,7 +3425,8 @@ def _decoded(judgments: Any) -> Any:
     return judgments
 
 
-def read_qrels(source: Any, *, release: str = "10.0") -> dict[str, dict[str, int]]:
+def read_qrels(source: Any, *, release: str = "10.0",
+               rel_format: str = "qrels") -> dict[str, dict[str, int]]:
     """Read judgments, lines of `topic iter docno grade`, into {topic: {docno: grade}}.
 
     `source` is a path ("-" is standard input), an open file, or an iterable of
@@ -3112,11 +3435,21 @@ def read_qrels(source: Any, *, release: str = "10.0") -> dict[str, dict[str, int
 
     >>> read_qrels(["301 0 FT911-1 1", "301 0 FT911-2 0", "302 0 FT911-2 2"])
     {'301': {'FT911-1': 1, 'FT911-2': 0}, '302': {'FT911-2': 2}}
+
+    Other formats are "tsv" (the same with tabs alone between the fields),
+    "beir" (tab-separated `query-id corpus-id score` under that header) and
+    "json", an object {topic: {docno: grade}}.
+
+    >>> read_qrels(['{"301": {"FT911-1": 1}}'], rel_format="json")
+    {'301': {'FT911-1': 1}}
     """
-    return cast(dict[str, dict[str, int]], _read_judgments(source, "qrels", "qrels", release))
+    of_grades = {name: form for name, form in JUDGMENT_FILES.items() if form.rel_format == "qrels"}
+    _format(of_grades, rel_format, "judgments")
+    return cast(dict[str, dict[str, int]], _read_judgments(source, "qrels", rel_format, release))
 
 
-def read_run(source: Any, *, release: str = "10.0") -> dict[str, dict[str, float]]:
+def read_run(source: Any, *, release: str = "10.0",
+             results_format: str = "trec_results") -> dict[str, dict[str, float]]:
     """Read a run, lines of `topic Q0 docno rank score tag`, into {topic: {docno: score}}.
 
     `source` as for `read_qrels`.  What follows the tag is ignored, and so are Q0
@@ -3124,11 +3457,18 @@ def read_run(source: Any, *, release: str = "10.0") -> dict[str, dict[str, float
 
     >>> read_run(["301 Q0 FT911-1 1 2.5 bm25", "301 Q0 FT911-2 2 1e-3 bm25"])
     {'301': {'FT911-1': 2.5, 'FT911-2': 0.001}}
+
+    Other formats are "tsv" (the same with tabs alone between the fields),
+    "msmarco" (`topic docno rank`) and "json", an object {topic: {docno: score}}.
+
+    >>> read_run(["301 FT911-1 1", "301 FT911-2 2"], results_format="msmarco")
+    {'301': {'FT911-1': -1.0, 'FT911-2': -2.0}}
     """
-    file, rules, notes = Source.of(source, "run"), _release(release), Notes()
+    layout = _format(RUN_FILES, results_format, "results")
+    file, rules, notes = Source.of(source, "run", layout), _release(release), Notes()
     rankings, duplicated = RunReader(file, None, rules, notes).whole()
     for topic in sorted(duplicated):
-        raise _duplicate(file, _RUN, rules, topic)
+        raise _duplicate(file, layout, rules, topic)
     notes.warn()
     return cast(dict[str, dict[str, float]], _decoded(rankings))
 
@@ -3169,11 +3509,13 @@ def _read_zscores(source: Source, release: Release, notes: Notes) -> Zscores:
 
 
 def evaluate_files(qrels: Any, run: Any, measures: Iterable[str] = ("official",), *,
-                   zscores: Optional[Zscores] = None, **settings: Any) -> Evaluation:
+                   zscores: Optional[Zscores] = None, rel_format: str = "qrels",
+                   results_format: str = "trec_results", **settings: Any) -> Evaluation:
     """Evaluate the run in one file on the judgments in another, one topic at a time.
 
-    `qrels` and `run` as for `read_qrels` and `read_run`, everything else as for
-    `evaluate`; the summary has the runid, too.  Memory does not grow with the
+    `qrels` and `run` as for `read_qrels` and `read_run`, in the formats that
+    these read, everything else as for `evaluate`; the summary has the runid,
+    too, if the run has a tag.  Memory does not grow with the
     length of a run that is given as a path.  Suspicious input is warned of
     (TrecEvalWarning).
 
@@ -3182,9 +3524,11 @@ def evaluate_files(qrels: Any, run: Any, measures: Iterable[str] = ("official",)
     {'runid': 'bm25', 'recip_rank': 0.5}
     """
     notes = Notes()
-    checked, norms = _checked_settings(**settings), _checked_norms(zscores)
-    evaluated = _evaluate_files(Source.of(qrels, "qrels"), Source.of(run, "run"), measures, checked, notes,
-                                norms=norms)
+    form = _format(JUDGMENT_FILES, rel_format, "judgments")
+    layout = _format(RUN_FILES, results_format, "results")
+    checked, norms = _checked_settings(rel_format=form.rel_format, **settings), _checked_norms(zscores)
+    judged, retrieved = Source.of(qrels, "qrels", form.layout), Source.of(run, "run", layout)
+    evaluated = _evaluate_files(judged, retrieved, measures, checked, notes, norms=norms)
     notes.warn()
     return evaluated.evaluation()
 
@@ -3202,6 +3546,8 @@ def _evaluate_files(qrels: Source, run: Source, requests: Iterable[str], setting
     topic = None if only is None else _encode(only)
     wanted = judgments.topics.keys() if topic is None else {topic} & judgments.topics.keys()
     reader = RunReader(run, wanted, settings.release, notes, progress)
+    if "tag" not in reader.layout.fields:
+        columns = [column for column in columns if column.measure.summary != "run tag"]
     failures: Failures = {}
     evaluated = Evaluated(columns, settings, keeps_judged)
     doubts = Doubts()
@@ -3214,7 +3560,7 @@ def _evaluate_files(qrels: Source, run: Source, requests: Iterable[str], setting
             raise TrecEvalError(f"topic {_quoted(failed)}: {error}", status=4)
         if failed in judgments.duplicated:
             raise form.error(qrels, settings.release, failed)
-        raise _duplicate(run, _RUN, settings.release, failed)
+        raise _duplicate(run, reader.layout, settings.release, failed)
     if not evaluated.rows:
         in_run = _topics_of(run, settings.release)
         if topic is None:
@@ -3239,7 +3585,10 @@ def _evaluate_files(qrels: Source, run: Source, requests: Iterable[str], setting
 
 def _topics_of(run: Source, release: Release) -> set[bytes]:
     """The topics that a run has results for."""
-    return {topic for _, columns in _tables(run, _RUN, release, Notes()) for topic in columns[0]}
+    layout = run.layout or _RUN
+    if layout.is_json:
+        return set(_json_topics(run, layout, _checked_scores))
+    return {topic for _, columns in _tables(run, layout, release, Notes()) for topic in columns[0]}
 
 
 # ---- The interface of pytrec_eval ----
@@ -3764,7 +4113,7 @@ def _preference_ranking(groups: Preferences, scores: Mapping[Any, float],
     return PreferenceRanking([_decode(docno) for docno in docnos], num_ret, by_name)
 
 
-def _graded_preference_rankings(groups: Mapping[Any, Mapping[Any, int]], scores: Mapping[Any, float],
+def _graded_preference_rankings(groups: Mapping[Any, Mapping[Any, float]], scores: Mapping[Any, float],
                                 each: Sequence[Settings]) -> list[PreferenceRanking]:
     """Take the grades of each judgment group for the levels of its one subgroup."""
     return _preference_rankings({group: {"": list(grades.items())} for group, grades in groups.items()},
@@ -4164,16 +4513,24 @@ def group_preference_implied(topic: PreferenceRanking) -> Value:
         for group in topic.groups.values()])
 
 
-_QRELS_JG = Layout("judgments", ("topic", "group", "docno", "grade"), other_fields=6)
-_PREFS = Layout("preferences", ("topic", "group", "subgroup", "docno", "level"), other_fields=6)
+_QRELS_JG = Layout("judgments", ("topic", "group", "docno", "grade"), key=(1, 2), numeric=(3,),
+                   other_fields=6)
+_PREFS = Layout("preferences", ("topic", "group", "subgroup", "docno", "level"), key=(1, 3), numeric=(4,),
+                other_fields=6)
 
 
-def _read_qrels_jg(source: Source, release: Release, notes: Notes) -> Judgments:
-    """Read a file of judgments by several people."""
-    topics: dict[bytes, dict[bytes, dict[bytes, int]]] = {}
+def _levels(texts: Sequence[bytes], numbers: Sequence[int], file: str, notes: Notes) -> list[float]:
+    """Convert a column of levels, as C reads decimals."""
+    return _scores(texts, numbers, file, notes, "level")
+
+
+def _read_groups(source: Source, release: Release, notes: Notes,
+                 convert: Callable[..., Sequence[float]] = _grades) -> Judgments:
+    """Read a file of judgments by several people, whose grades are converted by `_grades` or `_levels`."""
+    topics: dict[bytes, dict[bytes, dict[bytes, float]]] = {}
     duplicated = set()
     for numbers, (names, groups, docnos, texts) in _tables(source, _QRELS_JG, release, notes):
-        grades = _grades(texts, numbers, source.name, notes)
+        grades = convert(texts, numbers, source.name, notes)
         for topic, group, docno, grade in zip(names, groups, docnos, grades):
             judgments = topics.setdefault(topic, {}).setdefault(group, {})
             if docno in judgments:
@@ -4186,7 +4543,7 @@ def _read_prefs(source: Source, release: Release, notes: Notes) -> Judgments:
     """Read a file of preferences."""
     topics: dict[bytes, dict[bytes, dict[bytes, list[tuple[bytes, float]]]]] = {}
     for numbers, (names, groups, subgroups, docnos, texts) in _tables(source, _PREFS, release, notes):
-        levels = _scores(texts, numbers, source.name, notes, "level")
+        levels = _levels(texts, numbers, source.name, notes)
         for topic, group, subgroup, docno, level in zip(names, groups, subgroups, docnos, levels):
             members = topics.setdefault(topic, {}).setdefault(group, {}).setdefault(subgroup, [])
             members.append((docno, level))
@@ -4252,6 +4609,12 @@ def _checked_groups(topic: str, groups: Any) -> Any:
             for group, judgments in _items(groups, f"groups of topic {topic!r}", "groups")}
 
 
+def _checked_group_levels(topic: str, groups: Any) -> Any:
+    """A topic's levels by group and docno.  Raises if they cannot be taken for that."""
+    return {group: _checked(topic, judgments, float, "level", "a number")
+            for group, judgments in _items(groups, f"groups of topic {topic!r}", "groups")}
+
+
 def _checked_preferences(topic: str, groups: Any) -> Any:
     """A topic's (docno, level) by group and subgroup.  Raises if they cannot be taken for that."""
     whose = f"groups of topic {topic!r}" if topic else "preferences"
@@ -4290,11 +4653,14 @@ REL_FORMATS["prefs"] = RelFormat(
     _checked_preferences, _preference_rankings, _docnos_of_preferences,
     lambda preferences, ranking: [("", ranking, {})], ties_ascending=True, drops_unjudged=False)
 REL_FORMATS["qrels_prefs"] = REL_FORMATS["prefs"]._replace(
-    check=_checked_groups, judge=_graded_preference_rankings, docnos=_docnos_of_groups)
+    check=_checked_group_levels, judge=_graded_preference_rankings, docnos=_docnos_of_groups)
 
-JUDGMENT_FILES["qrels_jg"] = JUDGMENT_FILES["qrels_prefs"] = JudgmentFile(
-    _read_qrels_jg, lambda source, release, topic: _duplicate(source, _QRELS_JG, release, topic, (1, 2)))
-JUDGMENT_FILES["prefs"] = JudgmentFile(_read_prefs, _conflicting_levels)
+JUDGMENT_FILES["qrels_jg"] = JudgmentFile(
+    _read_groups, lambda source, release, topic: _duplicate(source, _QRELS_JG, release, topic),
+    "qrels_jg", _QRELS_JG)
+JUDGMENT_FILES["prefs"] = JudgmentFile(_read_prefs, _conflicting_levels, "prefs", _PREFS)
+JUDGMENT_FILES["qrels_prefs"] = JUDGMENT_FILES["qrels_jg"]._replace(
+    read=functools.partial(_read_groups, convert=_levels), rel_format="qrels_prefs")
 
 NICKNAMES.update({
     "qrels_jg": ("runid", "num_q", "map_avgjg", "P_avgjg", "Rprec_mult_avgjg"),
@@ -4542,7 +4908,8 @@ def explanation_lines(explanation: Explanation, all_rows: bool = False, digits: 
     lines += _working(column, value, digits)
     if explanation.note:
         lines.append(f"printed as 0: {explanation.note}")
-    return [f"{column.name} of topic {explanation.topic}", *(f"  {line}" for line in lines)]
+    lines = [f"{column.name} of topic {explanation.topic}", *(f"  {line}" for line in lines)]
+    return list(map(_shown_name, lines))
 
 
 def _documentation(function: Any) -> tuple[str, list[str], list[str]]:
@@ -4745,6 +5112,7 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], all_rows: bool, 
     left_out = len(rows) - head_rows - tail_rows
     is_cut = left_out > 1 and not all_rows
     shown = [*rows[:head_rows], *rows[-tail_rows:]] if is_cut else list(rows)
+    shown = [[_shown_name(cell) for cell in row] for row in shown]
     columns = list(zip(*shown)) if shown else [()] * len(heads)
     are_words = [not shown or any(re.match(r"[^-+0-9.]|-$", cell) for cell in column) for column in columns]
     widths = [max(map(len, (head, *column))) for head, column in zip(heads, columns)]
@@ -4783,7 +5151,7 @@ def _explanation(evaluated: Evaluated, run: Source, summary: bool, all_rows: boo
 
 def _other_topics(where: str, topics: Collection[bytes], fate: str) -> list[str]:
     """The line about topics that are in one of the files alone, if there are any."""
-    names = [_decode(topic) for topic in sorted(topics)]
+    names = [_shown_name(topic) for topic in sorted(topics)]
     if len(names) > 20:
         names = [*names[:20], "..."]
     return [f"  topics {where} {fate}: {', '.join(names)}"] if names else []
@@ -4817,7 +5185,7 @@ def _read_report(source: Source, settings: Settings) -> tuple[list[Reported], li
     or {measure: value}) or lines of `measure topic value`, `topic measure
     value` or `measure value`.
     """
-    text = b"".join(source.blocks())
+    text = source.whole()
     if text.startswith(_BYTE_ORDER_MARK):
         text = text[len(_BYTE_ORDER_MARK):]
     is_json = text.lstrip().startswith(b"{")
@@ -5442,29 +5810,35 @@ def _audit_files(qrels: Source, run: Source, report: Source, settings: Settings,
     form = JUDGMENT_FILES[settings.rel_format]
     judgments = form.read(qrels, settings.release, notes)
     ranks: dict[bytes, dict[bytes, int]] = {}
-    for _, (topics, _, docnos, texts, *_) in _tables(run, _RUN, settings.release, notes):
-        for topic, docno, text in zip(topics, docnos, texts):
-            ranks.setdefault(topic, {})[docno] = _integer(text)[0]
+    layout = run.layout or _RUN
+    if not layout.is_json:
+        rank, docno_field = layout.fields.index("rank"), layout.key[-1]
+        for _, columns in _tables(run, layout, settings.release, notes):
+            for topic, docno, text in zip(columns[0], columns[docno_field], columns[rank]):
+                ranks.setdefault(topic, {})[docno] = _integer(text)[0]
     notes.restart(run.name)  # which is read twice
     scores, duplicated = RunReader(run, None, settings.release, notes).whole()
+    if layout.is_json:  # which has no ranks but the order of its documents
+        ranks = {topic: dict(zip(ranking, itertools.count(1))) for topic, ranking in scores.items()}
     reported, unknown = _read_report(report, settings)
     reported_topics = {value.topic for value in reported} - {None}
     both = judgments.topics.keys() & scores.keys()
     if not both:
         raise _nothing_in_common((qrels.name, judgments.topics), (run.name, scores))
     for topic in sorted(both & duplicated):
-        raise _duplicate(run, _RUN, settings.release, topic)
+        raise _duplicate(run, layout, settings.release, topic)
     for topic in sorted(both & judgments.duplicated):
         raise form.error(qrels, settings.release, topic)
     if reported_topics and not reported_topics & judgments.topics.keys():
         raise TrecEvalError(str(_nothing_in_common((report.name, reported_topics), (qrels.name, judgments.topics))))
     audit = Audit(judgments, scores, ranks, settings)
-    departures, lines = _audit(audit, reported, (qrels.name, run.name), digits)
+    options = [word for source in (qrels, run) if source.layout for word in source.layout.option.split()]
+    departures, lines = _audit(audit, reported, (*options, qrels.name, run.name), digits)
     head = [f"{len(reported) - departures} of {_plural(len(reported), 'value')} in {report.name} agree with "
             "what comes out here", f"  {signature(settings)}"]
     if unknown:
         head.append(f"  not compared, since not computed here: {', '.join(unknown)}")
-    return 3 if departures else 0, [_encode(line) + b"\n" for line in [*head, *lines]]
+    return 3 if departures else 0, [_encode(_shown_name(line)) + b"\n" for line in [*head, *lines]]
 
 
 # ---- Command line ----
@@ -5497,9 +5871,11 @@ _OPTIONS = (
     Option("J", "Judged_docs_only", "", "remove unjudged documents from the ranking"),
     Option("N", "Number_docs_in_coll", "N", "the number of documents in the collection, for utility"),
     Option("M", "Max_retrieved_per_topic", "N", "keep only the first N documents of a topic"),
-    Option("R", "Rel_info_format", "FORMAT", "format of the judgments: qrels (default), qrels_jg (judgments"
-           " by several people), prefs (preferences) or qrels_prefs (a qrels file read as preferences)"),
-    Option("T", "Results_format", "FORMAT", "format of the run: trec_results"),
+    Option("R", "Rel_info_format", "FORMAT", "format of the judgments: qrels (default), tsv, beir, json,"
+           " qrels_jg (judgments by several people), prefs (preferences) or qrels_prefs (a qrels file read as"
+           " preferences)"),
+    Option("T", "Results_format", "FORMAT",
+           "format of the run: trec_results (default), tsv, msmarco or json"),
     Option("Z", "Zscore", "FILE",
            "print Z-scores, by the norms in FILE: lines of `topic measure mean deviation`"),
     Option("o", "Output_old_results_format", "", "accepted and ignored"),
@@ -5580,17 +5956,17 @@ def _parse(argv: Sequence[str]) -> tuple[dict[str, list[str]], list[str]]:
     except getopt.GetoptError as error:
         raise TrecEvalError(f"{error.msg}; --help lists the options", status=1) from None
     long_names = {f"-{option.short}": option.long for option in _OPTIONS}
+    of_files = [option.long for option in _OPTIONS if option.value in ("FILE", "REPORT")]
     options: dict[str, list[str]] = {}
     for option, value in pairs:
-        options.setdefault(long_names.get(option, option[2:]), []).append(value)
+        name = long_names.get(option, option[2:])
+        options.setdefault(name, []).append(value if name in of_files else value.strip())
     return options, files
 
 
 def _settings(options: Mapping[str, str]) -> Settings:
     """The settings that the last value of each option gives."""
-    results_format = options.get("Results_format", "trec_results")
-    if results_format != "trec_results":
-        raise TrecEvalError(f"option -T: expected trec_results, found {_quoted(results_format)}")
+    rel_file = _format(JUDGMENT_FILES, options.get("Rel_info_format", "qrels"), "judgments")
     depth = options.get("Max_retrieved_per_topic")
     return _checked_settings(options.get("release", "10.0"),
                              relevance_level=_integer_option("-l", options.get("level_for_rel", "1")),
@@ -5598,7 +5974,7 @@ def _settings(options: Mapping[str, str]) -> Settings:
                              judged_only="Judged_docs_only" in options,
                              depth=None if depth is None else _integer_option("-M", depth, 0),
                              collection_size=_integer_option("-N", options.get("Number_docs_in_coll", "0")),
-                             rel_format=options.get("Rel_info_format", "qrels"))
+                             rel_format=rel_file.rel_format)
 
 
 def _command(argv: Sequence[str]) -> tuple[int, Iterable[bytes]]:
@@ -5607,6 +5983,8 @@ def _command(argv: Sequence[str]) -> tuple[int, Iterable[bytes]]:
     options = {name: values[-1] for name, values in given.items()}
     requests = given.get("explain", given.get("measure", ["official"]))
     settings = _settings(options)
+    layouts = (JUDGMENT_FILES[options.get("Rel_info_format", "qrels")].layout,
+               _format(RUN_FILES, options.get("Results_format", "trec_results"), "results"))
     if "help" in options:
         return 0, [_encode(_help(given.get("measure", []), settings))]
     if "version" in options:
@@ -5622,13 +6000,17 @@ def _command(argv: Sequence[str]) -> tuple[int, Iterable[bytes]]:
         if option in options and "json" in options:
             raise TrecEvalError(f"expected --{option} without --json, found both", status=1)
     digits = _integer_option("--digits", options.get("digits", "4"), 0, 1000)
-    level, dot, only = options.get("Debug_level", "0").partition(".")
-    _integer_option("-D", level)
+    only = None
+    for value in given.get("Debug_level", []):
+        level, dot, topic = value.partition(".")
+        _integer_option("-D", level)
+        if dot:  # the last one with a topic counts
+            only = topic
     is_explained = "explain" in options
     if is_explained and "Zscore" in options:
         raise TrecEvalError("expected --explain without -Z, which converts what is explained", status=1)
     notes = Notes()
-    qrels, run = map(Source.of, files)
+    qrels, run = [Source.of(file, layout=layout) for file, layout in zip(files, layouts)]
     if "audit" in options:
         status, lines = _audit_files(qrels, run, Source.of(options["audit"]), settings, digits, notes)
         _report_notes(notes, "strict" in options)
@@ -5637,9 +6019,13 @@ def _command(argv: Sequence[str]) -> tuple[int, Iterable[bytes]]:
     if "Zscore" in options:
         norms = _read_zscores(Source.of(options["Zscore"]), settings.release, notes)
     with _progress("quiet" in options) as progress:
-        evaluated = _evaluate_files(qrels, run, requests, settings, notes, only=only if dot else None,
+        evaluated = _evaluate_files(qrels, run, requests, settings, notes, only=only,
                                     first_only=not is_explained, norms=norms, progress=progress,
                                     keeps_judged=is_explained)
+    debug_level = options.get("Debug_level", "")
+    if only is None and _encode(debug_level) in evaluated.qrels_topics:
+        notes.add("debug level", "option -D", f"{debug_level} is a level, which is ignored: write "
+                  f"-D 0.{debug_level} to evaluate topic {debug_level} alone")
     utilities = [column for column in evaluated.columns if column.measure.name == "utility"]
     needs_size = any(column.arguments[3] for column in utilities)
     if needs_size and "Number_docs_in_coll" not in options:
@@ -5678,9 +6064,8 @@ def _complain(message: str) -> None:
     """Write a line to standard error, if it can be written."""
     if sys.stderr is None:
         return
-    one_line = message.replace("\r", "\\r").replace("\n", "\\n")
     try:
-        print(f"trec_eval_ref: {one_line}", file=sys.stderr, flush=True)
+        print(f"trec_eval_ref: {_shown_name(message)}", file=sys.stderr, flush=True)
     except ValueError:  # it is closed, or a stand-in that cannot encode the message
         pass
     except OSError:  # what cannot be said must not cost the result
