@@ -41,6 +41,7 @@ import sys
 import tempfile
 import threading
 import time
+import warnings
 from collections import Counter
 from fractions import Fraction
 from pathlib import Path
@@ -3293,9 +3294,11 @@ def test_runs_without_a_common_topic():
 
 @pytest.mark.parametrize("release", RELEASES)
 def test_a_topic_that_a_run_misses_counts_if_complete(release):
-    """In 9.0.8 it is not evaluated, and counts as 0; in 10.0 nothing is retrieved for it, which gives 0, too."""
+    """In 9.0.8 it is not evaluated, and counts as 0; in 10.0 nothing is retrieved for it, which gives 0."""
     values = {"a": {"1": 0.5, "2": 1.0, "3": 0.5}, "b": {"1": 0.5, "2": 0.5}}
-    [found] = compared(values, complete=True, release=release)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # since all means are over the same topics
+        [found] = compared(values, complete=True, release=release)
     assert (found.topics, found.difference) == (3, pytest.approx(-1 / 3))
     assert (found.better, found.equal, found.worse) == (0, 1, 2)
 
@@ -3338,7 +3341,8 @@ def test_p_is_corrected_for_the_runs_and_not_for_the_measures():
 def test_compare_has_the_settings_of_evaluate():
     qrels, run = {"1": {"a": 1, "b": 2, "c": 0}}, {"1": {"x": 3.0, "a": 2.0, "b": 1.0}}
     settings = {"relevance_level": 2, "judged_only": True, "depth": 2, "release": "9.0.8"}
-    assert compare(qrels, {"a": run}, ["map"], **settings).runs["a"] == evaluate(qrels, run, ["map"], **settings)
+    table = compare(qrels, {"a": run}, ["map"], **settings)
+    assert table.runs["a"] == evaluate(qrels, run, ["map"], **settings)
     assert list(compare(qrels, {"a": run}).runs["a"].summary) == ["map", "P_10", "recall_1000", "ndcg_cut_10"]
     assert compare(qrels, {"a": run, "b": run}, iter(["map"])).comparisons[0].measure == "map"
     assert compare(qrels, {"a": run, "b": run}, "map").comparisons[0].measure == "map"
@@ -3388,14 +3392,14 @@ def test_files_are_compared_as_dicts_are():
 
 def test_judgments_are_read_once_for_all_runs():
     reads = []
-    with working_in(COMPARED), mock.patch.object(trec_eval_ref, "_read_qrels", None):
-        form = trec_eval_ref.JUDGMENT_FILES["qrels"]
+    form = trec_eval_ref.JUDGMENT_FILES["qrels"]
 
-        def read(source, *arguments):
-            reads.append(source.name)
-            return form.read(source, *arguments)
-        with mock.patch.dict(trec_eval_ref.JUDGMENT_FILES, {"qrels": form._replace(read=read)}):
-            compare_files(COMPARED_FILES[0], COMPARED_FILES[1:])
+    def read(source, *arguments):
+        reads.append(source.name)
+        return form.read(source, *arguments)
+    with working_in(COMPARED), \
+            mock.patch.dict(trec_eval_ref.JUDGMENT_FILES, {"qrels": form._replace(read=read)}):
+        compare_files(COMPARED_FILES[0], COMPARED_FILES[1:])
     assert reads == [COMPARED_FILES[0]]
 
 
@@ -3440,10 +3444,36 @@ def test_text_of_several_runs():
         ["dense", "92", "0.500*"]]
     assert comparisons.startswith("compared with bm25\nmeasure  run  ")
     assert comparisons.splitlines()[-1].split() == [
-        "map", "dense", "12", "+0.232", "+0.072", "to", "+0.391", "0.0085", "0.0010", "0.0020", "11", "1", "0"]
+        "map", "dense", "12", "+0.232", "+0.072", "to", "+0.391", "0.0085", "0.0010", "0.0020",
+        "11", "1", "0"]
     assert notes == [
         "* differs from bm25: p < 0.05 in the paired randomisation test (exact) with Holm's correction for "
         f"2 runs\n{trec_eval_ref.signature()}\n"]
+
+
+def test_text_without_a_test():
+    table, note = compare_fixtures("-m", "num_q").split("\n\n")
+    assert table.split() == ["run", "num_q", "bm25", "12", "bm25_rm3", "12", "dense", "12"]
+    assert note == trec_eval_ref.signature() + "\n"
+
+
+def test_text_with_topics_has_all_of_the_text_after_an_empty_line():
+    topics, _, rest = compare_fixtures("-q", "-m", "map").partition("\n\n")
+    assert topics + "\n" == compare_fixtures("-q", "-n", "-m", "map")
+    assert rest == compare_fixtures("-m", "map")
+
+
+def test_text_says_what_is_small_unknown_or_a_logarithm(tmp_path):
+    topics = [str(topic) for topic in range(15)]
+    qrels, run = ranks_of(dict.fromkeys(topics, 0.5))
+    write(tmp_path, qrels, run)
+    (tmp_path / "best.txt").write_bytes(run_text(ranks_of(dict.fromkeys(topics, 1.0))[1], "best"))
+    command = ["-m", "gm_map", "qrels.txt", "run.txt", "best.txt"]
+    [row] = run_main(command, tmp_path).out.decode().split("\n\n")[1].splitlines()[2:]
+    assert row.split() == ["log", "gm_map", "best", "15", "+0.6931", "+0.6931", "to", "+0.6931", "<0.0001",
+                           "<0.0001", "<0.0001", "15", "0", "0"]
+    [row] = run_main(["-D", "0.3", *command], tmp_path).out.decode().split("\n\n")[1].splitlines()[2:]
+    assert row.split()[3:] == ["1", "+0.6931", "-", "-", "1.0000", "1.0000", "1", "0", "0"]
 
 
 def test_columns_of_text_are_aligned():
@@ -3507,8 +3537,8 @@ def test_a_topic_that_a_run_misses_is_a_dash(tmp_path):
     assert result.err.splitlines() == [
         "trec_eval_ref: warning: short.txt: 1 of 2 topics in qrels.txt have no results (first '2') and are "
         "ignored; with -c they would count",
-        "trec_eval_ref: warning: runs: expected the same topics in all, found 1 topic in all and 2 in at least "
-        "one; each mean is over the topics of its run; with -c all are over the topics of the judgments, and "
+        "trec_eval_ref: warning: runs: expected the same topics in all, found 1 topic in all and 2 in at "
+        "least one; each mean is over the topics of its run; with -c all are over the topics of the judgments, and "
         "a topic that a run misses counts as if nothing were retrieved"]
     assert run_main(["-c", "-m", "map", "qrels.txt", "short.txt", "run.txt"], tmp_path).err == ""
     strict = run_main(["--strict", "-m", "map", "qrels.txt", "run.txt", "short.txt", "run.txt"], tmp_path)
@@ -3540,8 +3570,8 @@ def test_markdown():
         "| dense | **0.4999**† | **0.4250** |"]
     assert empty == ""
     assert caption == (
-        r"Values over 12 topics. † differs from bm25: p \< 0.05 in the paired randomisation test (exact) with "
-        r"Holm's correction for 2 runs. Bold: the best value of a measure. "
+        r"Values over 12 topics. † differs from bm25: p \< 0.05 in the paired randomisation test (exact) "
+        r"with Holm's correction for 2 runs. Bold: the best value of a measure. "
         + trec_eval_ref.signature().replace("_", r"\_").replace("|", r"\|"))
 
 
@@ -3554,7 +3584,8 @@ def test_latex():
         r"bm25\_rm3 & 0.3329$^{\dagger}$ & 0.3667 \\",
         r"dense & \textbf{0.4999}$^{\dagger}$ & \textbf{0.4250} \\",
         r"\bottomrule", r"\end{tabular}", r"\end{table}"]
-    assert lines[2].startswith(r"\caption{Values over 12 topics. $^{\dagger}$ differs from bm25: p \textless{} ")
+    assert lines[2].startswith(
+        r"\caption{Values over 12 topics. $^{\dagger}$ differs from bm25: p \textless{} 0.05 in the ")
     assert r"trec\_eval\_ref " in lines[2] and r"\textbar{}trec\_eval 10.0\textbar{}level 1" in lines[2]
 
 
@@ -3579,6 +3610,17 @@ def test_all_of_the_best_are_bold_and_large_is_not_always_best(tmp_path):
         assert re.fullmatch(r"\| \w+ \| \*\*1\.0000\*\* \| [\d.]+ \| [\d.]+ \|", line)
 
 
+def test_values_that_differ_by_rounding_are_all_bold(tmp_path):
+    qrels, one = ranks_of({"1": 1 / 2, "2": 1 / 3, "3": 1 / 10})
+    _, two = ranks_of({"1": 1 / 10, "2": 1 / 3, "3": 1 / 2})
+    write(tmp_path, qrels, one)
+    (tmp_path / "two.txt").write_bytes(run_text(two, "two"))
+    command = ["-m", "recip_rank", "qrels.txt", "run.txt", "two.txt"]
+    found = json.loads(run_main(["--json", *command], tmp_path).out)["runs"]
+    assert found["tag"] != found["two"]
+    assert run_main(["--format", "markdown", *command], tmp_path).out.count(b"| **0.3111** |") == 2
+
+
 def test_caption_with_draws_and_different_topics(tmp_path):
     chance = random.Random(4)
     values = {"one": {}, "two": {}}
@@ -3595,7 +3637,8 @@ def test_caption_with_draws_and_different_topics(tmp_path):
     caption = result.out.decode().splitlines()[-1]
     assert caption.startswith("Values over the topics of each run (tag: 40, two: 39). † differs from tag: ")
     assert "(exact where at most 16 topics differ, else 100,000 draws with seed 1)" in caption
-    report = assert_no_nan(run_main(["--json", *options[2:], "qrels.txt", "run.txt", "two.txt"], tmp_path).out)
+    result = run_main(["--json", *options[2:], "qrels.txt", "run.txt", "two.txt"], tmp_path)
+    report = assert_no_nan(result.out)
     assert [(each["draws"], each["seed"]) for each in report["comparisons"]] == [(100_000, 1), (None, None)]
 
 
@@ -3609,6 +3652,7 @@ def test_csv_of_several_runs():
         for topic, values in [*of_run["topics"].items(), ("all", of_run["summary"])]:
             expected += [[name, topic, measure, repr(value)] for measure, value in values.items()]
     assert rows == expected
+    assert "\r" not in text
 
 
 def test_csv_quotes_what_must_be(tmp_path):
@@ -3633,7 +3677,7 @@ def test_json_and_text_are_formats(files):
 
 
 @pytest.mark.parametrize("options, runs, status, message", [
-    (["--format", "html"], 1, 1, "option --format: expected one of text, json, csv, markdown, latex, found 'html'"),
+    (["--format", "html"], 1, 1, "expected one of text, json, csv, markdown, latex, found 'html'"),
     (["--format", "csv", "--json"], 1, 1, "expected --json without --format csv, found both"),
     (["--format", "csv", "--explain", "map"], 1, 1, "expected --explain without --format csv, found both"),
     (["--format", "latex", "--audit", "report"], 1, 1, "expected --audit without --format latex, found both"),
@@ -3653,7 +3697,7 @@ def test_errors_about_several_runs(options, runs, status, message):
     (b"1 Q0 a\n", 2, r"second\.txt:1: "),
     (b"1 Q0 a 1 1 t\n1 Q0 a 2 1 t\n", 4, r"second\.txt:2: "),
     (b"7 Q0 a 1 1 t\n", 7, r"second\.txt has 1 topic"),
-    (b"2 Q0 a 1 1 t\n", 7, r"cannot compare t with tag: expected topics that both were evaluated on, found none"),
+    (b"2 Q0 a 1 1 t\n", 7, r"cannot compare t with tag: expected topics that both were evaluated on"),
 ])
 def test_a_run_that_cannot_be_compared_is_named_and_nothing_is_printed(tmp_path, content, status, message):
     write(tmp_path, QRELS, b"1 Q0 a 1 2.0 tag\n")
@@ -3670,7 +3714,8 @@ def test_a_measure_with_differences_that_are_too_large_is_named():
         def endless(topic):
             return math.inf if topic.hits else 0.0
         runs = {"a": {"1": {"a": 1.0}}, "b": {"1": {"b": 1.0}}}
-        with pytest.raises(TrecEvalError, match="^measure endless, run b: cannot compare: .* found 0.0 - inf"):
+        message = "^measure endless, run b: cannot compare: .* found 0.0 - inf"
+        with pytest.raises(TrecEvalError, match=message):
             compare({"1": {"a": 1}}, runs, ["endless"])
 
 

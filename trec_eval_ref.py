@@ -4541,7 +4541,7 @@ def randomisation_test(a: Sequence[float], b: Sequence[float], *, draws: Optiona
         draws = 100_000 if len(a) <= 1000 else 10_000
     generator = random.Random(seed)
     totals = [0.0] * draws
-    # A random byte has eight signs.  A table of the 256 sums of eight differences says what it adds to a total.
+    # A random byte has eight signs.  A table of the 256 sums of eight differences says what a byte adds.
     differences += [0.0] * (-len(differences) % 8)
     for start in range(0, len(differences), 8):
         sums = _signed_sums(differences[start:start + 8])
@@ -4745,7 +4745,8 @@ def _baseline(evaluated: Mapping[str, Evaluated], name: Optional[str]) -> str:
     if not evaluated:
         raise TrecEvalError("expected at least one run, found none", status=1)
     if name is not None and name not in evaluated:
-        raise TrecEvalError(f"unknown baseline {_quoted(name)}; the runs are {', '.join(evaluated)}", status=1)
+        names = ", ".join(evaluated)
+        raise TrecEvalError(f"unknown baseline {_quoted(name)}; the runs are {names}", status=1)
     return next(iter(evaluated)) if name is None else name
 
 
@@ -4875,7 +4876,8 @@ def _topic_rows(evaluated: Mapping[str, Evaluated], digits: int, style: Style) -
     return [[cell.translate(style.escapes) for cell in row] for row in rows]
 
 
-def _comparison_rows(evaluated: Mapping[str, Evaluated], comparisons: Iterable[Comparison], digits: int) -> _Rows:
+def _comparison_rows(evaluated: Mapping[str, Evaluated], comparisons: Iterable[Comparison],
+                     digits: int) -> _Rows:
     """A row for each comparison."""
     first = next(iter(evaluated.values()))
     logarithms = [column.name for column in first.columns if column.measure.summary == "geometric mean"]
@@ -4924,7 +4926,7 @@ def _caption(evaluated: Mapping[str, Evaluated], comparisons: Sequence[Compariso
 
 
 def _aligned(rows: _Rows, words: int) -> list[str]:
-    """A table as text: the first columns, as many as there are of words, to the left, all others to the right."""
+    """A table as text: as many columns as there are of `words` to the left, the others to the right."""
     marked = [any(row[i].endswith("*") for row in rows) for i in range(len(rows[0]))]
     padded = [[cell if not has_marks or cell.endswith("*") else cell + " "
                for cell, has_marks in zip(row, marked)] for row in rows]
@@ -5728,8 +5730,8 @@ _OPTIONS = (
            "print Z-scores, by the norms in FILE: lines of `topic measure mean deviation`"),
     Option("o", "Output_old_results_format", "", "accepted and ignored"),
     Option("", "release", "RELEASE", "the trec_eval release to agree with: 10.0 (default) or 9.0.8"),
-    Option("", "format", "FORMAT", "print text (default), json or csv with all digits, or a table in markdown or"
-           " latex"),
+    Option("", "format", "FORMAT",
+           "print text (default), json or csv with all digits, or a table in markdown or latex"),
     Option("", "json", "", "the same as --format json"),
     Option("", "baseline", "NAME", "the run to compare others with (default: the first)"),
     Option("", "digits", "N", "print N decimals instead of 4"),
