@@ -3424,6 +3424,8 @@ def test_warnings_of_several_files_name_the_line_of_the_caller():
     (["1/a.txt", "b.txt"], ["x", "a.txt"], ["x", "a.txt"]),
     (["1/a.txt", "1/a.txt"], "xx", ["1/a.txt (1)", "1/a.txt (2)"]),
     (["x", "b", "c"], "xbb", ["x", "b", "c"]),
+    (["a.txt", "c.txt", "1/a.txt"], ["x", "x", "a.txt"], ["a.txt", "c.txt", "1/a.txt"]),
+    (["a", "a", "a (1)"], "xxx", ["a (1) (1)", "a (2)", "a (1) (3)"]),
 ])
 def test_names_of_runs(tmp_path, files, tags, names):
     for directory in "12":
@@ -3538,8 +3540,8 @@ def test_a_topic_that_a_run_misses_is_a_dash(tmp_path):
         "trec_eval_ref: warning: short.txt: 1 of 2 topics in qrels.txt have no results (first '2') and are "
         "ignored; with -c they would count",
         "trec_eval_ref: warning: runs: expected the same topics in all, found 1 topic in all and 2 in at "
-        "least one; each mean is over the topics of its run; with -c all are over the topics of the judgments, and "
-        "a topic that a run misses counts as if nothing were retrieved"]
+        "least one; each mean is over the topics of its run; with -c all are over the topics of the judgments, "
+        "and a topic that a run misses counts as if nothing were retrieved"]
     assert run_main(["-c", "-m", "map", "qrels.txt", "short.txt", "run.txt"], tmp_path).err == ""
     strict = run_main(["--strict", "-m", "map", "qrels.txt", "run.txt", "short.txt", "run.txt"], tmp_path)
     assert_error(strict, 2, "short.txt: 1 of 2 topics")

@@ -4713,10 +4713,13 @@ def _run_names(evaluated: Iterable[Evaluated], files: Iterable[Source]) -> list[
     """Different names for runs: the tag, the file's name where tags repeat, its path where these repeat."""
     names = [run.over.run_tag for run in evaluated]
     paths = [file.name for file in files]
-    numbered = [f"{path} ({number})" for number, path in enumerate(paths, start=1)]
-    for instead in [os.path.basename(path) for path in paths], paths, numbered:
+    for instead in [os.path.basename(path) for path in paths], paths:
         times = Counter(names)
         names = [other if times[name] > 1 else name for name, other in zip(names, instead)]
+    while len(set(names)) < len(names):  # the same file is there twice
+        times = Counter(names)
+        names = [f"{name} ({number})" if times[name] > 1 else name
+                 for number, name in enumerate(names, start=1)]
     return names
 
 
@@ -4851,18 +4854,15 @@ def _summary_rows(evaluated: Mapping[str, Evaluated], comparisons: Iterable[Comp
     for column in first.columns:
         if _is_tested(column) and column.measure.name not in _WITHOUT_BEST and len(values) > 1:
             best[column.name] = max(cast(float, of_run[column.name]) for of_run in values.values())
-    rows = [["run", *heads]]
+    rows = [[head.translate(style.escapes) for head in ("run", *heads)]]
     for name, of_run in values.items():
-        row = [name]
+        row = [name.translate(style.escapes)]
         for head in heads:
             cell = _shown(of_run[head], digits)
             if head in best and cast(float, of_run[head]) >= best[head] - _NO_DIFFERENCE:
                 cell = style.best.format(cell)
             row.append(cell + style.mark if (name, head) in marked else cell)
         rows.append(row)
-    for row in rows:
-        row[0] = row[0].translate(style.escapes)
-    rows[0] = [head.translate(style.escapes) for head in rows[0]]
     return rows
 
 
