@@ -3489,6 +3489,12 @@ def test_default_measures_of_several_runs():
     assert compare_fixtures().split()[:5] == ["run", "map", "P_10", "recall_1000", "ndcg_cut_10"]
 
 
+def test_only_the_first_parameters_count_as_with_one_run():
+    result = run_main(["-m", "P.5", "-m", "P.7", *COMPARED_FILES], COMPARED)
+    assert result.out.split()[:3] == [b"run", b"P_5", b"bm25"]
+    assert result.err.count("only its first parameters, '5', count") == 1
+
+
 def test_marks_follow_the_corrected_p():
     """P_10 of dense has p = 0.0312, and 0.0625 after the correction."""
     report = json.loads(compare_fixtures("--json"))
@@ -3540,8 +3546,8 @@ def test_a_topic_that_a_run_misses_is_a_dash(tmp_path):
         "trec_eval_ref: warning: short.txt: 1 of 2 topics in qrels.txt have no results (first '2') and are "
         "ignored; with -c they would count",
         "trec_eval_ref: warning: runs: expected the same topics in all, found 1 topic in all and 2 in at "
-        "least one; each mean is over the topics of its run; with -c all are over the topics of the judgments, "
-        "and a topic that a run misses counts as if nothing were retrieved"]
+        "least one; each mean is over the topics of its run; with -c all are over the topics of the "
+        "judgments, and a topic that a run misses counts as if nothing were retrieved"]
     assert run_main(["-c", "-m", "map", "qrels.txt", "short.txt", "run.txt"], tmp_path).err == ""
     strict = run_main(["--strict", "-m", "map", "qrels.txt", "run.txt", "short.txt", "run.txt"], tmp_path)
     assert_error(strict, 2, "short.txt: 1 of 2 topics")
