@@ -42,6 +42,8 @@ import tempfile
 import threading
 import time
 import warnings
+from collections import Counter
+from fractions import Fraction
 from pathlib import Path
 from typing import NamedTuple
 from unittest import mock
@@ -49,9 +51,11 @@ from unittest import mock
 import pytest
 
 import trec_eval_ref
-from trec_eval_ref import (MEASURES, NICKNAMES, TrecEvalError, TrecEvalWarning, evaluate,
-                           evaluate_files, example_preferences, judge, judge_prefs, main,
-                           multiple_r_precision, precision, read_prefs, read_qrels, read_qrels_jg, read_run)
+from trec_eval_ref import (MEASURES, NICKNAMES, Comparison, TrecEvalError, TrecEvalWarning, compare,
+                           compare_files, evaluate, evaluate_files, example_preferences, holm, judge,
+                           judge_prefs, main, multiple_r_precision, paired_t_test, precision,
+                           randomisation_test, read_prefs, read_qrels, read_qrels_jg, read_run, t_quantile,
+                           t_tail)
 
 ROOT = Path(__file__).resolve().parent
 FIXTURES = ROOT / "fixtures"
@@ -1979,9 +1983,9 @@ ARGUMENT_ERRORS = [  # arguments, exit status, message
     (["qrels.txt", "."], 2, r"\.: cannot be read: "),
     (["qrels.txt", ""], 2, r"cannot be read: "),
     (["qrels.txt", "a\0b"], 2, r"cannot be read: "),
-    ([], 1, r"expected two files, QRELS and RUN, found 0; --help"),
+    ([], 1, r"expected two files or more, QRELS and RUN, found 0; --help"),
     (["qrels.txt"], 1, r"found 1; --help"),
-    ([*FILES, "third"], 1, r"found 3; --help"),
+    ([*FILES, "third"], 2, r"third: cannot be read: No such file"),
     (["-", "-"], 1, r"standard input \(-\) for one file"),
     ([*FILES, "-m"], 1, r"option -m requires argument"),
     ([*FILES, "--measure"], 1, r"option --measure requires argument"),
@@ -3578,6 +3582,747 @@ def test_explanations_of_odd_input(tmp_path):
 def test_explanation_of_a_topic_without_judgment_groups():
     explanation, = trec_eval_ref.explain({"1": {}}, {"1": {"a": 1.0}}, ["map_avgjg"], rel_format="qrels_jg")["1"]
     assert trec_eval_ref.explanation_lines(explanation)[-1] == "  map_avgjg = 0 / 0 = 0.0000"
+
+
+# ---- Comparing ----
+
+
+TAIL_AT = (0.01, 0.9, 1, 2, 8, 37)
+TAILS = {  # degrees of freedom: 2 * scipy.stats.t.sf(t, df) for each t of TAIL_AT
+    1: (0.99363401447, 0.53347541671, 0.5, 0.2951672353, 0.079166848321, 0.017201752211),
+    2: (0.99292910896, 0.46310501236, 0.42264973081, 0.18350341907, 0.015268072165, 0.00072966080492),
+    4: (0.99250015625, 0.41900551921, 0.3739009663, 0.11611652352, 0.0013238969092, 3.1859019855e-06),
+    49: (0.99206189131, 0.37252224956, 0.32222340595, 0.051059148257, 1.9105439553e-10, 1.8017511089e-37),
+    302: (0.99202788996, 0.36883733775, 0.31811107179, 0.046395543244, 2.6861653666e-14, 3.2821123731e-114),
+    1000: (0.99202328193, 0.36833692698, 0.31755241808, 0.045770346493, 3.4266614824e-15, 1.730078881e-189),
+    6979: (0.9920215732, 0.36815130375, 0.31734517788, 0.045538947547, 1.4460762704e-15, 8.4477419561e-274),
+    10**6: (0.99202128937, 0.36812046742, 0.31731074983, 0.045500533851, 1.2455063433e-15, 1.8299730862e-299),
+}
+QUANTILE_AT = (0.9, 0.3, 0.05, 1e-4, 1e-30)
+QUANTILES = {  # degrees of freedom: scipy.stats.t.isf(p / 2, df) for each p of QUANTILE_AT
+    1: (0.15838444032, 1.9626105055, 12.706204736, 6366.1976713, 6.3661977237e+29),
+    2: (0.1421338109, 1.3862065602, 4.3026527298, 99.992499844, 1e+15),
+    4: (0.13383036711, 1.1895668524, 2.7764451052, 15.544100582, 49492320.0384),
+    49: (0.12631433289, 1.0475189511, 2.0095752371, 4.235725937, 26.528968317),
+    302: (0.1257670603, 1.0382160709, 1.9678502274, 3.9431867475, 12.927581516),
+    6979: (0.12566591943, 1.0365104036, 1.9603039581, 3.8928419814, 11.579340153),
+    10**6: (0.12566137877, 1.0364339269, 1.9599663568, 3.8906075818, 11.524269062),
+}
+FIVE = ([0.9, 0.8, 0.5, 0.6, 0.3], [0.5, 0.5, 0.3, 0.5, 0.4])  # the example of the docstrings
+FIFTY = ([i * 7 % 11 / 10 for i in range(50)], [i * 5 % 13 / 12 for i in range(50)])
+
+
+def ten_digits(expected):
+    return pytest.approx(expected, rel=1e-10, abs=0)
+
+
+def precision_values(topics, seed):
+    """Two lists of values such as P@10 has, whose differences are tenths, and these differences in tenths."""
+    generator = random.Random(seed)
+    a = [int(generator.random() * 11) for _ in range(topics)]
+    b = [int(generator.random() * 10.4) for _ in range(topics)]
+    return [x / 10 for x in a], [x / 10 for x in b], [x - y for x, y in zip(a, b)]
+
+
+def share_as_extreme(tenths):
+    """The exact p of the randomisation test on whole numbers, from the number of ways to each sum."""
+    ways = Counter({0: 1})
+    for d in tenths:
+        signed = Counter()
+        for s, count in ways.items():
+            signed[s + d] += count
+            signed[s - d] += count
+        ways = signed
+    extreme = sum(count for s, count in ways.items() if abs(s) >= abs(sum(tenths)))
+    return Fraction(extreme, 2 ** len(tenths))
+
+
+@pytest.mark.parametrize("df", TAILS)
+def test_the_tail_of_t_is_scipys(df):
+    assert [t_tail(t, df) for t in TAIL_AT] == [ten_digits(p) for p in TAILS[df]]
+    assert t_tail(-1, df) == t_tail(1, df)
+
+
+@pytest.mark.parametrize("df", QUANTILES)
+def test_the_quantile_of_t_is_scipys(df):
+    assert [t_quantile(p, df) for p in QUANTILE_AT] == [ten_digits(t) for t in QUANTILES[df]]
+
+
+@pytest.mark.parametrize("t", [0.001, 0.3, 0.999999, 1.0, 1.5, 40.0, 1e8])
+def test_the_tail_of_t_in_closed_form(t):
+    assert t_tail(t, 1) == pytest.approx(2 * math.atan2(1, t) / math.pi, rel=1e-12, abs=0)
+    root = math.sqrt(2 + t * t)
+    assert t_tail(t, 2) == pytest.approx(2 / (root * (root + t)), rel=1e-12, abs=0)
+
+
+@pytest.mark.parametrize("degrees", [1, 7, 10**6])
+def test_the_ends_of_the_tail_of_t(degrees):
+    assert t_tail(0, degrees) == 1
+    assert t_quantile(1, degrees) < 1e-9
+    for t in (1e139, 1e141, 1e308, math.inf):
+        assert 0 <= t_tail(t, degrees) < 1e-138
+
+
+def test_t_and_its_tests_are_live_scipys():
+    stats = pytest.importorskip("scipy.stats")
+    generator = random.Random(3)
+    for _ in range(100):
+        df = int(10 ** generator.uniform(0, 6))
+        t = 10 ** generator.uniform(-3, 1.5)
+        assert t_tail(t, df) == ten_digits(2 * stats.t.sf(t, df))
+    for df in (1, 3, 50, 999, 10**5):
+        for p in (0.5, 0.05, 1e-10):
+            assert t_quantile(p, df) == ten_digits(stats.t.isf(p / 2, df))
+    for topics in (2, 3, 9, 50, 700):
+        a = [generator.random() for _ in range(topics)]
+        b = [generator.random() for _ in range(topics)]
+        theirs = stats.ttest_rel(a, b)
+        assert paired_t_test(a, b).p == ten_digits(theirs.pvalue)
+        if hasattr(theirs, "confidence_interval"):  # from scipy 1.10 on
+            assert paired_t_test(a, b).interval == ten_digits(tuple(theirs.confidence_interval()))
+    a, b = [generator.random() for _ in range(9)], [generator.random() for _ in range(9)]
+    theirs = stats.permutation_test((a, b), lambda x, y: sum(x) - sum(y), permutation_type="samples")
+    assert randomisation_test(a, b).p == ten_digits(theirs.pvalue)
+
+
+@pytest.mark.parametrize("values, p, interval", [  # recorded from scipy.stats.ttest_rel
+    (FIVE, 0.104539999778, (-0.05883883881, 0.41883883881)),
+    (FIFTY, 0.93146206184, (-0.137393318845, 0.126059985511)),
+    (([0.9, 0.9, 0.9, 0.1], [0.7, 0.6, 0.4, 0.2]), 0.169679928901, (-0.17280578816, 0.62280578816)),
+])
+def test_the_paired_t_test_is_scipys(values, p, interval):
+    test = paired_t_test(*values)
+    assert test.p == ten_digits(p)
+    assert test.interval == ten_digits(interval)
+    assert test.difference == pytest.approx(sum(interval) / 2)
+
+
+@pytest.mark.parametrize("topics", [2, 5, 8, 10])
+def test_the_exact_randomisation_test_is_full_enumeration(topics):
+    """With fractions, so that nothing is rounded; sums of doubles are wrong for most of these values."""
+    for seed in range(10):
+        a, b, tenths = precision_values(topics, seed)
+        sums = [sum(sign * d for sign, d in zip(signs, tenths))
+                for signs in itertools.product((1, -1), repeat=topics)]
+        expected = Fraction(sum(abs(s) >= abs(sum(tenths)) for s in sums), 2 ** topics)
+        assert randomisation_test(a, b) == (float(expected), None, None)
+
+
+def test_up_to_sixteen_topics_that_differ_all_signs_are_tried():
+    a, b, tenths = precision_values(60, seed=2)
+    differ = [i for i, d in enumerate(tenths) if d]
+    equal = [i for i, d in enumerate(tenths) if not d]
+    chosen = differ[:16] + equal
+    assert equal
+    test = randomisation_test([a[i] for i in chosen], [b[i] for i in chosen])
+    assert test == (float(share_as_extreme([tenths[i] for i in chosen])), None, None)
+    test = randomisation_test([a[i] for i in differ[:17]], [b[i] for i in differ[:17]])
+    assert test[1:] == (100_000, 1)
+
+
+@pytest.mark.parametrize("topics, seed, draws, as_extreme", [
+    (20, 1, 100_000, 12117), (50, 11, 100_000, 9968), (1000, 2, 100_000, 1365), (1001, 2, 10_000, 101),
+])
+def test_the_random_randomisation_test_is_close_to_the_exact_one(topics, seed, draws, as_extreme):
+    """The recorded number of extreme draws is the same with every version of Python."""
+    a, b, tenths = precision_values(topics, seed)
+    test = randomisation_test(a, b)
+    assert test == ((1 + as_extreme) / (1 + draws), draws, 1)
+    p = float(share_as_extreme(tenths))
+    assert abs(test.p - p) < 3 * math.sqrt(p * (1 - p) / draws)
+
+
+def test_draws_and_seed_can_be_chosen():
+    p, draws, seed = randomisation_test(*FIFTY, draws=99, seed=5)
+    assert (draws, seed) == (99, 5)
+    assert p in [(1 + as_extreme) / 100 for as_extreme in range(100)]
+    assert len({randomisation_test(*FIFTY, draws=999, seed=seed).p for seed in range(5)}) > 1
+
+
+def test_holm_by_hand():
+    assert holm([0.04, 0.01, 0.03, 0.005]) == [0.06, 0.03, 0.06, 0.02]
+    assert holm([0.25, 0.5, 0.3]) == [0.75, 0.75, 0.75]  # 3 x 0.25; 2 x 0.3 and 1 x 0.5 are smaller
+    assert holm([0.6, 0.7]) == [1.0, 1.0]
+    assert holm([0.02, 0.02]) == [0.04, 0.04]
+    assert holm([0.03]) == [0.03]
+    assert holm([]) == []
+
+
+@pytest.mark.parametrize("topics", [2, 20, 1001])
+def test_values_compared_with_themselves(topics):
+    a = [i / topics for i in range(topics)]
+    rounded = [3 * (x / 3) for x in a]
+    for b in (a, rounded):
+        assert paired_t_test(a, b) == (0, (0, 0), 1)
+        assert randomisation_test(a, b) == (1, None, None)
+
+
+@pytest.mark.parametrize("b, difference", [(0.25, 0.25), (0.5, 0)])
+def test_one_topic_has_no_t_test(b, difference):
+    assert paired_t_test([0.5], [b]) == (difference, None, None)
+    assert randomisation_test([0.5], [b]) == (1, None, None)
+
+
+@pytest.mark.parametrize("a, b", [
+    ([0.5, 0.75, 1.0], [0.25, 0.5, 0.75]),
+    ([0.7, 0.8, 0.9, 0.3], [0.6, 0.7, 0.8, 0.2]),  # 0.1 with four roundings
+    ([2e9 / 3, 2e9 / 3 + 0.1, 2e9 / 3 + 0.7], [1e9 / 3, 1e9 / 3 + 0.1, 1e9 / 3 + 0.7]),
+])
+def test_equal_differences_in_every_topic(a, b):
+    mean, interval, p = paired_t_test(a, b)
+    assert mean == pytest.approx(a[0] - b[0])
+    assert interval == (mean, mean)
+    assert p == 0
+    assert paired_t_test(b, a) == (-mean, (-mean, -mean), 0)
+    assert randomisation_test(a, b).p == 2 / 2 ** len(a)
+
+
+@pytest.mark.parametrize("values", [FIVE, FIFTY])
+def test_huge_values_have_the_same_p(values):
+    a, b = ([x * 1e149 for x in side] for side in values)
+    huge, plain = paired_t_test(a, b), paired_t_test(*values)
+    assert huge.p == pytest.approx(plain.p)
+    assert [x / 1e149 for x in huge.interval] == pytest.approx(plain.interval)
+    assert randomisation_test(a, b) == randomisation_test(*values)
+
+
+@pytest.mark.parametrize("test", [paired_t_test, randomisation_test])
+@pytest.mark.parametrize("a, b, message", [
+    ([], [], "expected two values for each of one topic or more, found 0 and 0 values"),
+    ([1, 2], [1], "found 2 and 1 values"),
+    ([0, math.inf], [0, 1], "expected differences of at most 1e+150, found inf - 1; leave out this measure"),
+    ([math.inf], [math.inf], "found inf - inf"),
+    ([1e151], [0], "found 1e+151 - 0"),
+])
+def test_what_cannot_be_compared_is_an_error(test, a, b, message):
+    with pytest.raises(TrecEvalError, match=f"^cannot compare: .*{re.escape(message)}"):
+        test(a, b)
+
+
+def ranks_of(values):
+    """Judgments and a run whose reciprocal ranks are these, by topic; 0 if the document is not retrieved."""
+    qrels = {topic: {"a": 1} for topic in values}
+    run = {}
+    for topic, value in values.items():
+        others = round(1 / value) - 1 if value else 1
+        run[topic] = {f"x{i}": float(i + 2) for i in range(others)}
+        if value:
+            run[topic]["a"] = 1.0
+    return qrels, run
+
+
+def compared(values, **settings):
+    """The comparisons of runs with these reciprocal ranks, {run: {topic: value}}."""
+    qrels, runs = {}, {}
+    for name, of_run in values.items():
+        judgments, runs[name] = ranks_of(of_run)
+        qrels.update(judgments)
+    return compare(qrels, runs, ["recip_rank"], **settings).comparisons
+
+
+def assert_no_nan(text):
+    """JSON that no NaN and no infinite number is in."""
+    def refuse(constant):
+        raise AssertionError(constant)
+    return json.loads(text, parse_constant=refuse)
+
+
+def test_runs_are_compared_with_the_baseline_over_the_topics_of_both():
+    topics = "12345678"
+    base = {topic: 0.5 for topic in topics}
+    better = {topic: 1.0 for topic in reversed(topics)}
+    other = {"9": 1.0, "2": 0.25, "1": 0.5, "3": 1.0, "4": 1.0}
+    of_both = [0.5, 0.25, 1.0, 1.0], [0.5, 0.5, 0.5, 0.5]  # topics 1 to 4
+    with pytest.warns(TrecEvalWarning, match="^runs: expected the same topics in all, found 4 topics in all "
+                                             "and 9 in at least one; .* -c ") as warned:
+        found = compared({"better": better, "base": base, "other": other}, baseline="base")
+    assert len(warned) == 1
+    assert found == [
+        Comparison("recip_rank", "base", "better", topics=8, difference=0.5, interval=(0.5, 0.5), p_t=0,
+                   p_randomisation=2 / 2**8, p_holm=4 / 2**8, draws=None, seed=None,
+                   better=8, equal=0, worse=0),
+        Comparison("recip_rank", "base", "other", topics=4, difference=0.1875, p_t=paired_t_test(*of_both).p,
+                   interval=paired_t_test(*of_both).interval, p_randomisation=0.5, p_holm=0.5, draws=None,
+                   seed=None, better=2, equal=1, worse=1),
+    ]
+
+
+def test_a_random_test_takes_the_topics_in_byte_order():
+    """So that the order of the lines of a run changes nothing."""
+    chance = random.Random(5)
+    a, b = ({str(topic): 1 / chance.randint(1, 5) for topic in range(100, 140)} for _ in range(2))
+    [forwards] = compared({"b": b, "a": a})
+    [backwards] = compared({"b": dict(reversed(b.items())), "a": dict(reversed(a.items()))})
+    assert forwards == backwards
+    assert forwards.draws == 100_000
+    assert forwards.p_randomisation == randomisation_test(list(a.values()), list(b.values())).p
+    turned = randomisation_test(list(a.values())[::-1], list(b.values())[::-1])
+    assert forwards.p_randomisation != turned.p
+
+
+def test_a_run_compared_with_itself():
+    values = {"1": 0.5, "2": 1.0, "3": 0.2}
+    [found] = compared({"run": values, "again": values})
+    assert found == ("recip_rank", "run", "again", 3, 0, (0, 0), 1, 1, 1, None, None, 0, 3, 0)
+
+
+def test_one_topic_has_no_interval():
+    [found] = compared({"a": {"1": 0.5}, "b": {"1": 1.0}})
+    assert (found.topics, found.difference, found.interval, found.p_t) == (1, 0.5, None, None)
+    assert (found.p_randomisation, found.p_holm) == (1, 1)
+
+
+def test_runs_without_a_common_topic():
+    with pytest.raises(TrecEvalError, match="^cannot compare b with a: expected topics that both were "
+                                            "evaluated on, found none") as error:
+        compared({"a": {"1": 0.5}, "b": {"2": 1.0}})
+    assert error.value.status == 7
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_a_topic_that_a_run_misses_counts_if_complete(release):
+    """In 9.0.8 it is not evaluated, and counts as 0; in 10.0 nothing is retrieved for it, which gives 0."""
+    values = {"a": {"1": 0.5, "2": 1.0, "3": 0.5}, "b": {"1": 0.5, "2": 0.5}}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # since all means are over the same topics
+        [found] = compared(values, complete=True, release=release)
+    assert (found.topics, found.difference) == (3, pytest.approx(-1 / 3))
+    assert (found.better, found.equal, found.worse) == (0, 1, 2)
+
+
+@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("measure", ["map", "gm_map"])
+def test_the_difference_is_that_of_the_summaries(measure, release):
+    """Geometric means are compared by the mean of the logarithms, where a missing topic is the least one."""
+    qrels, a = ranks_of({"1": 0.5, "2": 1.0, "3": 0.25})
+    _, b = ranks_of({"1": 1.0, "2": 0.5})
+    table = compare(qrels, {"a": a, "b": b}, [measure], complete=True, release=release)
+    of_a, of_b = (table.runs[name].summary[measure] for name in "ab")
+    if measure == "gm_map":
+        of_a, of_b = math.log(of_a), math.log(of_b)
+    assert table.comparisons[0].difference == pytest.approx(of_b - of_a)
+    assert table.comparisons[0].worse == 2
+
+
+def test_only_means_are_compared():
+    qrels, run = ranks_of({"1": 0.5, "2": 1.0})
+    requests = ["num_q", "num_ret", "num_rel", "num_rel_ret", "relstring", "map", "gm_map"]
+    table = compare(qrels, {"a": run, "b": run}, requests)
+    assert [comparison.measure for comparison in table.comparisons] == ["map", "gm_map"]
+    assert table.runs["b"] == evaluate(qrels, run, requests)
+
+
+def test_p_is_corrected_for_the_runs_and_not_for_the_measures():
+    chance = random.Random(2)
+    runs = {name: {str(topic): 1 / chance.randint(1, 4) for topic in range(9)} for name in "abcd"}
+    qrels, _ = ranks_of(runs["a"])
+    runs = {name: ranks_of(values)[1] for name, values in runs.items()}
+    comparisons = compare(qrels, runs, ["map", "P.1"]).comparisons
+    for name in ("map", "P_1"):
+        of_measure = [comparison for comparison in comparisons if comparison.measure == name]
+        assert [comparison.run for comparison in of_measure] == ["b", "c", "d"]
+        uncorrected = [comparison.p_randomisation for comparison in of_measure]
+        assert [comparison.p_holm for comparison in of_measure] == holm(uncorrected) != uncorrected
+
+
+def test_compare_has_the_settings_of_evaluate():
+    qrels, run = {"1": {"a": 1, "b": 2, "c": 0}}, {"1": {"x": 3.0, "a": 2.0, "b": 1.0}}
+    settings = {"relevance_level": 2, "judged_only": True, "depth": 2, "release": "9.0.8"}
+    table = compare(qrels, {"a": run}, ["map"], **settings)
+    assert table.runs["a"] == evaluate(qrels, run, ["map"], **settings)
+    assert list(compare(qrels, {"a": run}).runs["a"].summary) == ["map", "P_10", "recall_1000", "ndcg_cut_10"]
+    assert compare(qrels, {"a": run, "b": run}, iter(["map"])).comparisons[0].measure == "map"
+    assert compare(qrels, {"a": run, "b": run}, "map").comparisons[0].measure == "map"
+
+
+@pytest.mark.parametrize("arguments, error, message", [
+    (({"1": {"a": 1}}, {"x": {"2": {"a": 1.0}}}), TrecEvalError, "^run 'x': expected topics in both files"),
+    (({"1": {"a": 1}}, {"x": {"1": {"a": math.nan}}}), TrecEvalError, "^run 'x': topic '1', document 'a'"),
+    (({"1": {"a": 1}}, {"x": {"1": {"a": "b"}}}), TypeError, "^run 'x': topic '1', document 'a'"),
+    (({"1": {"a": 1}}, {1: {}}), TypeError, "expected strings as names of runs, found 1"),
+    (({"1": {"a": 1}}, []), TypeError, "expected a dict of dicts as runs, found list"),
+    (({"1": {"a": 1}}, {}), TrecEvalError, "^expected at least one run, found none"),
+    (({"1": {"a": 1}}, {"x": {}}, ["mapp"]), TrecEvalError, "^unknown measure 'mapp'"),
+])
+def test_errors_of_compare(arguments, error, message):
+    with pytest.raises(error, match=message):
+        compare(*arguments)
+
+
+def test_unknown_baseline_in_python():
+    with pytest.raises(TrecEvalError, match="^unknown baseline 'c'; the runs are a, b$"):
+        compared({"a": {"1": 0.5}, "b": {"1": 0.5}}, baseline="c")
+
+
+COMPARED = FIXTURES / "compare"
+COMPARED_FILES = ["../adhoc/qrels.txt", "bm25.txt", "bm25_rm3.txt", "dense.txt"]
+
+
+def compare_fixtures(*options):
+    """What is printed for the three runs."""
+    result = run_main([*options, *COMPARED_FILES], COMPARED)
+    assert (result.status, result.err) == (0, "")
+    return result.out.decode()
+
+
+def test_files_are_compared_as_dicts_are():
+    with working_in(COMPARED):
+        qrels, *files = COMPARED_FILES
+        runs = {Path(file).stem: read_run(file) for file in files}
+        expected = compare(read_qrels(qrels), runs, ["map", "P.10"], baseline="dense")
+        assert compare_files(qrels, files, ["map", "P.10"], baseline="dense") == expected
+        named = compare_files(qrels, dict(zip("xyz", files)), ["map", "P.10"], baseline="z")
+    assert list(named.runs) == ["x", "y", "z"]
+    assert [comparison[3:] for comparison in named.comparisons] == [
+        comparison[3:] for comparison in expected.comparisons]
+
+
+def test_judgments_are_read_once_for_all_runs():
+    reads = []
+    form = trec_eval_ref.JUDGMENT_FILES["qrels"]
+
+    def read(source, *arguments):
+        reads.append(source.name)
+        return form.read(source, *arguments)
+    with working_in(COMPARED), \
+            mock.patch.dict(trec_eval_ref.JUDGMENT_FILES, {"qrels": form._replace(read=read)}):
+        compare_files(COMPARED_FILES[0], COMPARED_FILES[1:])
+    assert reads == [COMPARED_FILES[0]]
+
+
+@pytest.mark.parametrize("runs", ["run.txt", b"run.txt", Path("run.txt")])
+def test_one_file_is_no_list_of_files(runs):
+    with pytest.raises(TypeError, match="expected a dict or a list of files as runs, found"):
+        compare_files(["1 0 a 1"], runs)
+
+
+def test_warnings_of_several_files_name_the_line_of_the_caller():
+    lines = ["1 Q0 a 1 0.5x tag"]
+    with pytest.warns(TrecEvalWarning) as warned:
+        compare_files(["1 0 a 1", "2 0 a 1"], {"a": lines, "b": lines}, ["map.3"])
+    assert [str(each.message).partition(":")[0] for each in warned] == ["measure map", "run", "run"]
+    assert {each.filename for each in warned} == {__file__}
+
+
+@pytest.mark.parametrize("files, tags, names", [
+    (["a.txt", "b.txt"], "xy", ["x", "y"]),
+    (["a.txt", "b.txt", "c.txt"], "xyx", ["a.txt", "y", "c.txt"]),
+    (["1/a.txt", "2/a.txt", "b.txt"], "xxx", ["1/a.txt", "2/a.txt", "b.txt"]),
+    (["1/a.txt", "b.txt"], ["x", "a.txt"], ["x", "a.txt"]),
+    (["1/a.txt", "1/a.txt"], "xx", ["1/a.txt (1)", "1/a.txt (2)"]),
+    (["x", "b", "c"], "xbb", ["x", "b", "c"]),
+    (["a.txt", "c.txt", "1/a.txt"], ["x", "x", "a.txt"], ["a.txt", "c.txt", "1/a.txt"]),
+    (["a", "a", "a (1)"], "xxx", ["a (1) (1)", "a (2)", "a (1) (3)"]),
+])
+def test_names_of_runs(tmp_path, files, tags, names):
+    for directory in "12":
+        (tmp_path / directory).mkdir()
+    write(tmp_path, QRELS, RUN)
+    for file, tag in zip(files, tags):
+        (tmp_path / file).write_bytes(RUN.replace(b"tag", tag.encode()))
+    result = run_main(["--json", "-m", "map", "qrels.txt", *files], tmp_path)
+    assert result.status == 0, result.err
+    assert list(json.loads(result.out)["runs"]) == names
+
+
+def test_text_of_several_runs():
+    text = compare_fixtures("-m", "map", "-m", "num_rel_ret", "--digits", "3")
+    table, comparisons, *notes = text.split("\n\n")
+    assert [line.split() for line in table.splitlines()] == [
+        ["run", "num_rel_ret", "map"], ["bm25", "76", "0.268"], ["bm25_rm3", "85", "0.333*"],
+        ["dense", "92", "0.500*"]]
+    assert comparisons.startswith("compared with bm25\nmeasure  run  ")
+    assert comparisons.splitlines()[-1].split() == [
+        "map", "dense", "12", "+0.232", "+0.072", "to", "+0.391", "0.0085", "0.0010", "0.0020",
+        "11", "1", "0"]
+    assert notes == [
+        "* differs from bm25: p < 0.05 in the paired randomisation test (exact) with Holm's correction for "
+        f"2 runs\n{trec_eval_ref.signature()}\n"]
+
+
+def test_text_without_a_test():
+    table, note = compare_fixtures("-m", "num_q").split("\n\n")
+    assert table.split() == ["run", "num_q", "bm25", "12", "bm25_rm3", "12", "dense", "12"]
+    assert note == trec_eval_ref.signature() + "\n"
+
+
+def test_text_with_topics_has_all_of_the_text_after_an_empty_line():
+    topics, _, rest = compare_fixtures("-q", "-m", "map").partition("\n\n")
+    assert topics + "\n" == compare_fixtures("-q", "-n", "-m", "map")
+    assert rest == compare_fixtures("-m", "map")
+
+
+def test_text_says_what_is_small_unknown_or_a_logarithm(tmp_path):
+    topics = [str(topic) for topic in range(15)]
+    qrels, run = ranks_of(dict.fromkeys(topics, 0.5))
+    write(tmp_path, qrels, run)
+    (tmp_path / "best.txt").write_bytes(run_text(ranks_of(dict.fromkeys(topics, 1.0))[1], "best"))
+    command = ["-m", "gm_map", "qrels.txt", "run.txt", "best.txt"]
+    [row] = run_main(command, tmp_path).out.decode().split("\n\n")[1].splitlines()[2:]
+    assert row.split() == ["log", "gm_map", "best", "15", "+0.6931", "+0.6931", "to", "+0.6931", "<0.0001",
+                           "<0.0001", "<0.0001", "15", "0", "0"]
+    [row] = run_main(["-D", "0.3", *command], tmp_path).out.decode().split("\n\n")[1].splitlines()[2:]
+    assert row.split()[3:] == ["1", "+0.6931", "-", "-", "1.0000", "1.0000", "1", "0", "0"]
+
+
+def test_columns_of_text_are_aligned():
+    """Numbers end in the same place, whether they are marked or not."""
+    table = compare_fixtures().split("\n\n")[0].splitlines()
+    assert len({line.index("0.", 10) for line in table[1:]}) == 1
+    assert {line.rstrip("*")[-7] for line in table[1:]} == {" "}
+
+
+def test_default_measures_of_several_runs():
+    assert compare_fixtures().split()[:5] == ["run", "map", "P_10", "recall_1000", "ndcg_cut_10"]
+
+
+def test_only_the_first_parameters_count_as_with_one_run():
+    result = run_main(["-m", "P.5", "-m", "P.7", *COMPARED_FILES], COMPARED)
+    assert result.out.split()[:3] == [b"run", b"P_5", b"bm25"]
+    assert result.err.count("only its first parameters, '5', count") == 1
+
+
+def test_marks_follow_the_corrected_p():
+    """P_10 of dense has p = 0.0312, and 0.0625 after the correction."""
+    report = json.loads(compare_fixtures("--json"))
+    [found] = [each for each in report["comparisons"] if (each["measure"], each["run"]) == ("P_10", "dense")]
+    assert found["p_randomisation"] == 0.03125 and found["p_holm"] == 0.0625
+    assert compare_fixtures().splitlines()[3].split()[:3] == ["dense", "0.4999*", "0.4250"]
+
+
+def test_baseline_of_the_command_line():
+    report = json.loads(compare_fixtures("--json", "--baseline", "dense", "-m", "map"))
+    assert [(each["baseline"], each["run"]) for each in report["comparisons"]] == [
+        ("dense", "bm25"), ("dense", "bm25_rm3")]
+    assert report["comparisons"][0]["difference"] < 0
+
+
+def test_json_of_several_runs():
+    report = assert_no_nan(compare_fixtures("--json", "-q", "-m", "map", "-l", "1"))
+    assert list(report) == ["settings", "runs", "comparisons"]
+    with working_in(COMPARED):
+        table = compare_files(COMPARED_FILES[0], COMPARED_FILES[1:], ["map"])
+        alone = json.loads(run_main(["--json", "-q", "-m", "map", *COMPARED_FILES[:2]], COMPARED).out)
+    assert report["settings"] == alone["settings"]
+    assert report["runs"]["bm25"] == {"topics": alone["topics"], "summary": alone["summary"]}
+    assert list(report["runs"]) == list(table.runs)
+    found = report["comparisons"][0]
+    assert list(found) == ["measure", "baseline", "run", "topics", "difference", "interval", "p_t",
+                           "p_randomisation", "p_holm", "draws", "seed", "better", "equal", "worse"]
+    assert found.pop("interval") == list(table.comparisons[0].interval)
+    assert found.items() <= table.comparisons[0]._asdict().items()
+    report = json.loads(compare_fixtures("--json", "-n", "-q", "-m", "map"))
+    assert list(report["runs"]["bm25"]) == ["topics"] and report["comparisons"] == []
+
+
+def test_topics_of_several_runs():
+    text = compare_fixtures("-q", "-n", "-m", "map", "-m", "relstring.2", "-D", "0.402")
+    assert [line.split() for line in text.splitlines()] == [
+        ["topic", "measure", "bm25", "bm25_rm3", "dense"],
+        ["402", "map", "0.1000", "0.1667", "1.0000"],
+        ["402", "relstring_2", "00", "00", "11"]]
+
+
+def test_a_topic_that_a_run_misses_is_a_dash(tmp_path):
+    write(tmp_path, QRELS, RUN)
+    (tmp_path / "short.txt").write_bytes(b"1 Q0 a 1 2.0 short\n")
+    result = run_main(["-q", "-m", "recip_rank", "qrels.txt", "short.txt", "run.txt"], tmp_path)
+    lines = [line.split() for line in result.out.decode().splitlines()]
+    assert lines[1:3] == [["1", "recip_rank", "1.0000", "1.0000"], ["2", "recip_rank", "-", "1.0000"]]
+    assert result.err.splitlines() == [
+        "trec_eval_ref: warning: short.txt: 1 of 2 topics in qrels.txt have no results (first '2') and are "
+        "ignored; with -c they would count",
+        "trec_eval_ref: warning: runs: expected the same topics in all, found 1 topic in all and 2 in at "
+        "least one; each mean is over the topics of its run; with -c all are over the topics of the "
+        "judgments, and a topic that a run misses counts as if nothing were retrieved"]
+    assert run_main(["-c", "-m", "map", "qrels.txt", "short.txt", "run.txt"], tmp_path).err == ""
+    strict = run_main(["--strict", "-m", "map", "qrels.txt", "run.txt", "short.txt", "run.txt"], tmp_path)
+    assert_error(strict, 2, "short.txt: 1 of 2 topics")
+
+
+def test_a_warning_about_a_run_given_twice_is_printed_once(tmp_path):
+    write(tmp_path, QRELS, b"1 Q0 a 1 2.0x tag\n")
+    result = run_main(["-m", "map", "qrels.txt", "run.txt", "run.txt"], tmp_path)
+    assert [line.split()[2] for line in result.err.splitlines()] == ["run.txt:1:", "run.txt:"]
+    assert "in all)" not in result.err
+
+
+@pytest.mark.parametrize("form", ["markdown", "latex"])
+def test_counts_and_one_run_have_no_test(form):
+    for options, files in (["-m", "num_q"], COMPARED_FILES), (["-m", "map"], COMPARED_FILES[:2]):
+        text = run_main(["--format", form, *options, *files], COMPARED).out.decode()
+        assert "differs" not in text and "**" not in text and "textbf" not in text and "dagger" not in text
+        assert "Values over 12 topics" in text
+
+
+def test_markdown():
+    *table, empty, caption = compare_fixtures("--format", "markdown", "-m", "map", "-m", "P.10").splitlines()
+    assert table == [
+        r"| run | map | P\_10 |",
+        "| --- | ---: | ---: |",
+        "| bm25 | 0.2683 | 0.3333 |",
+        r"| bm25\_rm3 | 0.3329† | 0.3667 |",
+        "| dense | **0.4999**† | **0.4250** |"]
+    assert empty == ""
+    assert caption == (
+        r"Values over 12 topics. † differs from bm25: p \< 0.05 in the paired randomisation test (exact) "
+        r"with Holm's correction for 2 runs. Bold: the best value of a measure. "
+        + trec_eval_ref.signature().replace("_", r"\_").replace("|", r"\|"))
+
+
+def test_latex():
+    lines = compare_fixtures("--format", "latex", "-m", "map", "-m", "P.10").splitlines()
+    assert [line for line in lines if not line.startswith(r"\caption")] == [
+        r"% needs \usepackage{booktabs}", r"\begin{table}", r"\begin{tabular}{lrr}", r"\toprule",
+        r"run & map & P\_10 \\", r"\midrule",
+        r"bm25 & 0.2683 & 0.3333 \\",
+        r"bm25\_rm3 & 0.3329$^{\dagger}$ & 0.3667 \\",
+        r"dense & \textbf{0.4999}$^{\dagger}$ & \textbf{0.4250} \\",
+        r"\bottomrule", r"\end{tabular}", r"\end{table}"]
+    assert lines[2].startswith(
+        r"\caption{Values over 12 topics. $^{\dagger}$ differs from bm25: p \textless{} 0.05 in the ")
+    assert r"trec\_eval\_ref " in lines[2] and r"\textbar{}trec\_eval 10.0\textbar{}level 1" in lines[2]
+
+
+@pytest.mark.parametrize("form, escaped", [
+    ("markdown", r"\|\*a\_\[b\]\<c\>\`\\\#\~\&$%{}^"),
+    ("latex", r"\textbar{}*a\_[b]\textless{}c\textgreater{}`\textbackslash{}\#\textasciitilde{}\&\$\%\{\}"
+              r"\textasciicircum{}"),
+])
+def test_names_are_escaped(tmp_path, form, escaped):
+    write(tmp_path, QRELS, RUN)
+    (tmp_path / "other.txt").write_bytes(RUN.replace(b"tag", rb"|*a_[b]<c>`\#~&$%{}^"))
+    result = run_main(["-q", "--format", form, "-m", "map", "qrels.txt", "other.txt", "run.txt"], tmp_path)
+    assert result.out.decode().count(escaped) == 3  # of the topics, the summary, and in the caption
+
+
+def test_all_of_the_best_are_bold_and_large_is_not_always_best(tmp_path):
+    write(tmp_path, QRELS, RUN)
+    (tmp_path / "other.txt").write_bytes(RUN.replace(b"tag", b"other"))
+    options = ["--format", "markdown", "-m", "map", "-m", "unj.5", "-m", "rbp_resid"]
+    lines = run_main([*options, "qrels.txt", "run.txt", "other.txt"], tmp_path).out.decode().splitlines()
+    for line in lines[2:4]:
+        assert re.fullmatch(r"\| \w+ \| \*\*1\.0000\*\* \| [\d.]+ \| [\d.]+ \|", line)
+
+
+def test_values_that_differ_by_rounding_are_all_bold(tmp_path):
+    qrels, one = ranks_of({"1": 1 / 2, "2": 1 / 3, "3": 1 / 10})
+    _, two = ranks_of({"1": 1 / 10, "2": 1 / 3, "3": 1 / 2})
+    write(tmp_path, qrels, one)
+    (tmp_path / "two.txt").write_bytes(run_text(two, "two"))
+    command = ["-m", "recip_rank", "qrels.txt", "run.txt", "two.txt"]
+    found = json.loads(run_main(["--json", *command], tmp_path).out)["runs"]
+    assert found["tag"] != found["two"]
+    assert run_main(["--format", "markdown", *command], tmp_path).out.count(b"| **0.3111** |") == 2
+
+
+def test_caption_with_draws_and_different_topics(tmp_path):
+    chance = random.Random(4)
+    values = {"one": {}, "two": {}}
+    for topic in range(100, 140):
+        for of_run in values.values():
+            of_run[str(topic)] = 1 / chance.randint(1, 9)
+    qrels, one = ranks_of(values["one"])
+    write(tmp_path, qrels, one)
+    two = ranks_of(values["two"])[1]
+    del two["139"]
+    (tmp_path / "two.txt").write_bytes(run_text(two, "two"))
+    options = ["--format", "markdown", "-m", "recip_rank", "-m", "success.10"]
+    result = run_main([*options, "qrels.txt", "run.txt", "two.txt"], tmp_path)
+    caption = result.out.decode().splitlines()[-1]
+    assert caption.startswith("Values over the topics of each run (tag: 40, two: 39). † differs from tag: ")
+    assert "(exact where at most 16 topics differ, else 100,000 draws with seed 1)" in caption
+    result = run_main(["--json", *options[2:], "qrels.txt", "run.txt", "two.txt"], tmp_path)
+    report = assert_no_nan(result.out)
+    assert [(each["draws"], each["seed"]) for each in report["comparisons"]] == [(100_000, 1), (None, None)]
+
+
+def test_csv_of_several_runs():
+    import csv
+    text = compare_fixtures("--format", "csv", "-q", "-m", "map", "-m", "num_rel", "-m", "runid")
+    rows = list(csv.reader(io.StringIO(text)))
+    report = json.loads(compare_fixtures("--json", "-q", "-m", "map", "-m", "num_rel"))
+    expected = [["run", "topic", "measure", "value"]]
+    for name, of_run in report["runs"].items():
+        for topic, values in [*of_run["topics"].items(), ("all", of_run["summary"])]:
+            expected += [[name, topic, measure, repr(value)] for measure, value in values.items()]
+    assert rows == expected
+    assert "\r" not in text
+
+
+def test_csv_quotes_what_must_be(tmp_path):
+    write(tmp_path, QRELS, RUN.replace(b"tag", b'a,"b"'))
+    result = run_main(["--format", "csv", "-q", "-m", "P.1", "-m", "relstring.2", *FILES], tmp_path)
+    assert result.out.splitlines()[:4] == [b"run,topic,measure,value", b'"a,""b""",1,P_1,1.0',
+                                           b'"a,""b""",1,relstring_2,10', b'"a,""b""",2,P_1,1.0']
+    assert result.out.splitlines()[-1] == b'"a,""b""",all,P_1,1.0'
+
+
+@pytest.mark.parametrize("form", ["csv", "markdown", "latex"])
+def test_names_that_are_no_utf_8_stay_as_they_are(tmp_path, form):
+    write(tmp_path, QRELS, RUN.replace(b"tag", b"\xff"))
+    assert b"\xff" in run_main(["--format", form, "-m", "map", *FILES], tmp_path).out
+
+
+@pytest.mark.parametrize("files", [COMPARED_FILES, COMPARED_FILES[:2]])
+def test_json_and_text_are_formats(files):
+    for one, other in (["--json"], ["--format", "json"]), ([], ["--format", "text"]):
+        found = [run_main([*options, "-q", "-m", "map", *files], COMPARED) for options in (one, other)]
+        assert found[0] == found[1] and found[0].status == 0
+
+
+@pytest.mark.parametrize("options, runs, status, message", [
+    (["--format", "html"], 1, 1, "expected one of text, json, csv, markdown, latex, found 'html'"),
+    (["--format", "csv", "--json"], 1, 1, "expected --json without --format csv, found both"),
+    (["--format", "csv", "--explain", "map"], 1, 1, "expected --explain without --format csv, found both"),
+    (["--format", "latex", "--audit", "report"], 1, 1, "expected --audit without --format latex, found both"),
+    (["--explain", "map"], 2, 1, "option --explain: expected one run, found 2"),
+    (["--audit", "report"], 3, 1, "option --audit: expected one run, found 3"),
+    (["-Z", "norms"], 2, 1, "option --Zscore: expected one run, found 2"),
+    (["--baseline", "bm25"], 1, 1, "option --baseline: expected several runs, found one"),
+    (["--baseline", "bm26"], 3, 1, "unknown baseline 'bm26'; the runs are bm25, bm25_rm3, dense"),
+    (["--baseline", "bm26", "--format", "csv"], 3, 1, "unknown baseline 'bm26'"),
+])
+def test_errors_about_several_runs(options, runs, status, message):
+    assert_error(run_main([*options, *COMPARED_FILES[:runs + 1]], COMPARED), status, re.escape(message))
+
+
+@pytest.mark.parametrize("content, status, message", [
+    (None, 2, r"second\.txt: cannot be read: "),
+    (b"1 Q0 a\n", 2, r"second\.txt:1: "),
+    (b"1 Q0 a 1 1 t\n1 Q0 a 2 1 t\n", 4, r"second\.txt:2: "),
+    (b"7 Q0 a 1 1 t\n", 7, r"second\.txt has 1 topic"),
+    (b"2 Q0 a 1 1 t\n", 7, r"cannot compare t with tag: expected topics that both were evaluated on"),
+])
+def test_a_run_that_cannot_be_compared_is_named_and_nothing_is_printed(tmp_path, content, status, message):
+    write(tmp_path, QRELS, b"1 Q0 a 1 2.0 tag\n")
+    if content is not None:
+        (tmp_path / "second.txt").write_bytes(content)
+    result = run_main(["-m", "map", "qrels.txt", "run.txt", "second.txt"], tmp_path)
+    assert (result.status, result.out) == (status, b"")
+    assert re.search(message, result.err.splitlines()[-1])
+
+
+def test_a_measure_with_differences_that_are_too_large_is_named():
+    with mock.patch.dict(MEASURES):
+        @trec_eval_ref.measure("endless")
+        def endless(topic):
+            return math.inf if topic.hits else 0.0
+        runs = {"a": {"1": {"a": 1.0}}, "b": {"1": {"b": 1.0}}}
+        message = "^measure endless, run b: cannot compare: .* found 0.0 - inf"
+        with pytest.raises(TrecEvalError, match=message):
+            compare({"1": {"a": 1}}, runs, ["endless"])
+
+
+def test_progress_names_the_run(tmp_path):
+    lines = b"".join(b"1 Q0 d%d 1 %d tag\n" % (document, -document) for document in range(4000))
+    write(tmp_path, b"1 0 d1 1\n", lines)
+    (tmp_path / "second.txt").write_bytes(lines)
+    terminal = run_on_terminal(["-m", "map", "qrels.txt", "run.txt", "second.txt"], tmp_path, 1.5)
+    shown = terminal.getvalue()
+    assert re.search(r"\rrun\.txt \(1 of 2\): 0 topics, \d+ lines read", shown)
+    assert re.search(r"\rsecond\.txt \(2 of 2\): 0 topics, \d+ lines read", shown)
+    assert terminal.screen == ""
 
 
 # ---- Auditing ----

@@ -3246,6 +3246,7 @@ class Progress:
     """Shows on a terminal how far a run has been read, once that takes longer than two seconds."""
 
     def __init__(self, terminal: IO[str]):
+        self.run = ""  # which of several runs is read
         self._terminal = terminal
         self._shown = ""
         self._next = time.monotonic() + 2
@@ -3254,7 +3255,7 @@ class Progress:
         """Topics done, lines read, and the fraction of the file, 0 if its size is not known."""
         if time.monotonic() >= self._next:
             part = f", {int(100 * fraction)}%" if fraction else ""
-            self._print(f"{_plural(topics, 'topic')}, {_plural(lines, 'line')} read{part}")
+            self._print(f"{self.run}{_plural(topics, 'topic')}, {_plural(lines, 'line')} read{part}")
             self._next = time.monotonic() + 0.2
 
     def erase(self) -> None:
@@ -3537,12 +3538,18 @@ INSTEAD_OF_DICTS.append(((str, bytes, os.PathLike, io.IOBase), "for files there 
 
 
 def _evaluate_files(qrels: Source, run: Source, requests: Iterable[str], settings: Settings, notes: Notes, *,
-                    only: Optional[str] = None, first_only: bool = False, norms: Optional[Zscores] = None,
-                    progress: Optional[Progress] = None, keeps_judged: bool = False) -> Evaluated:
-    """Evaluate a run on judgments, both in files; `only` is the one topic wanted, if not all are."""
-    columns = _columns(requests, settings, notes, first_only)
+                    norms: Optional[Zscores] = None) -> Evaluated:
+    """Evaluate a run on judgments, both in files."""
+    columns = _columns(requests, settings, notes)
+    judgments = JUDGMENT_FILES[settings.rel_format].read(qrels, settings.release, notes)
+    return _evaluate_run(qrels, judgments, run, columns, settings, notes, norms=norms)
+
+
+def _evaluate_run(qrels: Source, judgments: Judgments, run: Source, columns: list[Column], settings: Settings,
+                  notes: Notes, *, only: Optional[str] = None, norms: Optional[Zscores] = None,
+                  progress: Optional[Progress] = None, keeps_judged: bool = False) -> Evaluated:
+    """Evaluate a run on judgments that have been read; `only` is the one topic wanted, if not all are."""
     form = JUDGMENT_FILES[settings.rel_format]
-    judgments = form.read(qrels, settings.release, notes)
     topic = None if only is None else _encode(only)
     wanted = judgments.topics.keys() if topic is None else {topic} & judgments.topics.keys()
     reader = RunReader(run, wanted, settings.release, notes, progress)
@@ -4726,18 +4733,28 @@ def signature(settings: Settings = Settings()) -> str:
 def _report_json(evaluated: Evaluated, per_topic: bool, summary: bool, measures: Sequence[str]) -> str:
     """One JSON object: the settings, and the values of the topics and of the summary if they are wanted."""
     import json  # here because that takes milliseconds, and few need it
-    settings = evaluated.settings
-    shown = {**settings._asdict(), "release": settings.release.name}
-    del shown["grades_as"]  # which only columns have
-    report: dict[str, Any] = {"settings": {
-        "version": __version__, **shown,
-        "measures": list(measures), "signature": signature(settings)}}
-    topics, summaries = evaluated.evaluation()
-    if per_topic:
-        report["topics"] = topics
-    if summary:
-        report["summary"] = summaries
+    report = {"settings": _json_settings(evaluated.settings, measures),
+              **_json_values_of(evaluated, per_topic, summary)}
     return json.dumps(report, indent=1)
+
+
+def _json_settings(settings: Settings, measures: Sequence[str]) -> dict[str, Any]:
+    """What JSON says of the settings."""
+    shown = {"version": __version__, **settings._asdict(), "release": settings.release.name,
+             "measures": list(measures), "signature": signature(settings)}
+    del shown["grades_as"]  # which only columns have
+    return shown
+
+
+def _json_values_of(evaluated: Evaluated, per_topic: bool, summary: bool) -> dict[str, Any]:
+    """The values of a run for JSON, of the topics and of the summary if they are wanted."""
+    topics, summaries = evaluated.evaluation()
+    values: dict[str, Any] = {}
+    if per_topic:
+        values["topics"] = topics
+    if summary:
+        values["summary"] = summaries
+    return values
 
 
 # ---- Explaining ----
@@ -5155,6 +5172,662 @@ def _other_topics(where: str, topics: Collection[bytes], fate: str) -> list[str]
     if len(names) > 20:
         names = [*names[:20], "..."]
     return [f"  topics {where} {fate}: {', '.join(names)}"] if names else []
+
+
+# ---- Comparing ----
+# Several runs are evaluated on the same judgments.  For each measure that is a
+# mean, the values of each run and of the baseline, topic by topic, become a
+# Comparison: the difference, and how far chance alone can explain it.
+
+__all__ += ["Comparison", "ComparisonTable", "PairedTTest", "RandomisationTest", "compare", "compare_files",
+            "holm", "paired_t_test", "randomisation_test", "t_quantile", "t_tail"]
+
+_NO_DIFFERENCE = 1e-12  # at most this is rounding: 0.7 - 0.6 and 0.8 - 0.7 are not the same double
+_LARGEST_DIFFERENCE = 1e150  # up to this, no sum or variance is infinite
+_EXACT_TOPICS = 16  # up to so many topics that differ, all assignments of signs are tried
+
+
+class PairedTTest(NamedTuple):
+    """What `paired_t_test` returns.  The interval and p are None if there is only one topic."""
+
+    difference: float
+    interval: Optional[tuple[float, float]]
+    p: Optional[float]
+
+
+class RandomisationTest(NamedTuple):
+    """What `randomisation_test` returns.  The draws and the seed are None if p is exact."""
+
+    p: float
+    draws: Optional[int]
+    seed: Optional[int]
+
+
+def _differences(a: Sequence[float], b: Sequence[float]) -> list[float]:
+    """The differences a - b, topic by topic.  A difference of at most 1e-12 is rounding and becomes 0.
+
+    >>> _differences([0.75, 0.5, 0.3], [0.5, 0.75, 0.1 + 0.2])
+    [0.25, -0.25, 0.0]
+    """
+    if len(a) != len(b) or not a:
+        raise TrecEvalError("cannot compare: expected two values for each of one topic or more, "
+                            f"found {len(a)} and {len(b)} values")
+    differences = []
+    for x, y in zip(a, b):
+        difference = float(x - y)
+        if not abs(difference) <= _LARGEST_DIFFERENCE:  # it may be NaN
+            raise TrecEvalError(f"cannot compare: expected differences of at most {_LARGEST_DIFFERENCE}, "
+                                f"found {x} - {y}; leave out this measure")
+        differences.append(0.0 if abs(difference) <= _NO_DIFFERENCE else difference)
+    return differences
+
+
+def paired_t_test(a: Sequence[float], b: Sequence[float]) -> PairedTTest:
+    """Student's paired t-test, two-sided, and the 95 % confidence interval of the mean difference.
+
+        t = mean(d) / e      e = s / sqrt(n)      interval = mean(d) - c e to mean(d) + c e
+
+    for the n differences d = a - b and their standard deviation s (divisor n - 1).
+    If only chance made the difference, t would follow Student's t distribution
+    with n - 1 degrees of freedom.  p is the probability of a t at least as far
+    from 0, and c is the t whose probability is 0.05.
+
+    The differences here are 0.4, 0.3, 0.2, 0.1 and -0.1.  Their mean is 0.18 and
+    their squared deviations add up to 0.148, so that e = sqrt(0.148 / 4 / 5) =
+    0.0860 and t = 2.09.  For 4 degrees of freedom, tables give c = 2.776; the
+    interval is 0.18 - 0.239 to 0.18 + 0.239:
+
+    >>> difference, (low, high), p = paired_t_test([0.9, 0.8, 0.5, 0.6, 0.3], [0.5, 0.5, 0.3, 0.5, 0.4])
+    >>> print(f"{difference:.3f} in {low:.3f} to {high:.3f}, p = {p:.4f}")
+    0.180 in -0.059 to 0.419, p = 0.1045
+
+    If the differences are the same in all topics, to within rounding, the
+    interval is that one value, and p is 0 (or 1 if they are all 0).  One topic
+    alone has no deviation, so that interval and p are None.
+
+    Student, "The probable error of a mean", Biometrika 6 (1908).  Urbano, Lima &
+    Hanjalic, "Statistical significance testing in information retrieval", SIGIR
+    2019, recommend this test.
+    """
+    import statistics  # here because that takes milliseconds, and few need it
+    differences = _differences(a, b)
+    mean, n = statistics.fmean(differences), len(differences)
+    if n == 1:
+        return PairedTTest(mean, None, None)
+    if max(differences) - min(differences) <= _NO_DIFFERENCE * max(1.0, abs(mean)):
+        return PairedTTest(mean, (mean, mean), 0.0 if mean else 1.0)
+    error = statistics.stdev(differences) / math.sqrt(n)
+    margin = t_quantile(0.05, n - 1) * error
+    return PairedTTest(mean, (mean - margin, mean + margin), t_tail(mean / error, n - 1))
+
+
+def t_tail(t: float, degrees: float) -> float:
+    """The probability that Student's t is at least as far from 0 as this one.
+
+        p = (area from |t| on) / (area from 0 on)
+        under the curve (1 + x^2 / df)^(-(df + 1) / 2), with df degrees of freedom
+
+    An area is added up from slices whose distance from its start is a unit times
+    exp(pi/2 sinh(u)), for 129 evenly spaced u.  They are thin near the start and
+    reach far.  With the height of the curve over its slope as the unit, this
+    gives twelve digits of all p above 1e-140.
+
+    With 1 degree of freedom p is 1 - 2 atan(t) / pi, with 2 it is 1 - t / sqrt(2 + t^2):
+
+    >>> print(f"{t_tail(1, 1):.10f}, {t_tail(5, 2):.10f}, {1 - 5 / math.sqrt(27):.10f}")
+    0.5000000000, 0.0377495514, 0.0377495514
+
+    Takahasi & Mori, "Double exponential formulas for numerical integration",
+    Publications of RIMS 9 (1974).
+    """
+    t = abs(t)
+    if t > 1e140:
+        return 0.0
+
+    def area(start: float) -> float:
+        """The area under the curve from `start` on, up to a factor that is always the same."""
+        unit = (degrees / start + start) / (degrees + 1) if start > 1 else 1.0
+        slices = []
+        for step in range(-64, 65):
+            u = step / 16
+            distance = unit * math.exp(math.pi / 2 * math.sinh(u))
+            x = start + distance
+            height = math.exp(-(degrees + 1) / 2 * math.log1p(x * x / degrees))
+            slices.append(height * distance * math.cosh(u))
+        return math.fsum(slices)
+    return area(t) / area(0.0)
+
+
+def t_quantile(p: float, degrees: float) -> float:
+    """The t whose `t_tail` is p (0 < p <= 1), by halving the interval that it is in.
+
+    >>> print(f"{t_quantile(0.05, 4):.3f}")
+    2.776
+    """
+    low, high = 0.0, 1.0
+    while t_tail(high, degrees) > p:
+        high *= 2
+    while True:
+        middle = (low + high) / 2
+        if middle in (low, high):  # no double lies between them
+            return middle
+        if t_tail(middle, degrees) > p:
+            low = middle
+        else:
+            high = middle
+
+
+def randomisation_test(a: Sequence[float], b: Sequence[float], *, draws: Optional[int] = None,
+                       seed: int = 1) -> RandomisationTest:
+    """Fisher's paired randomisation test, two-sided, on the mean difference.
+
+    If a and b are equally good, each difference d = a - b could as well have the
+    other sign.  There are 2^n ways to give signs to n differences, and p is the
+    share of them in which |sum| is as large as observed, or larger.  All are
+    tried if at most 16 topics differ.  Otherwise signs are drawn, 100,000 times
+    or, for more than 1,000 topics, 10,000 times, and
+
+        p = (1 + draws that are as extreme) / (1 + draws)
+
+    because the observed signs are one more way.  Sums of doubles are rounded, so
+    that a sum is as extreme from |observed sum| - 1e-12 sum(|d|) on.
+
+    The differences here are 0.4, 0.3, 0.2, 0.1 and -0.1, and their sum is 0.9.
+    Of the 32 ways, one (all signs plus) gives 1.1, two (minus at one of the 0.1)
+    give 0.9, and the other sums above 0 are smaller.  As many are below 0, so
+    that p is 6 / 32:
+
+    >>> randomisation_test([0.9, 0.8, 0.5, 0.6, 0.3], [0.5, 0.5, 0.3, 0.5, 0.4])
+    RandomisationTest(p=0.1875, draws=None, seed=None)
+
+    Smucker, Allan & Carterette, "A comparison of statistical significance tests
+    for information retrieval evaluation", CIKM 2007.
+    """
+    differences = [d for d in _differences(a, b) if d]  # 0 is the same with either sign
+    extreme = abs(math.fsum(differences)) - 1e-12 * math.fsum(map(abs, differences))
+    if len(differences) <= _EXACT_TOPICS:
+        sums = _signed_sums(differences)
+        return RandomisationTest(sum(abs(s) >= extreme for s in sums) / len(sums), None, None)
+    import random
+    if draws is None:
+        draws = 100_000 if len(a) <= 1000 else 10_000
+    generator = random.Random(seed)
+    totals = [0.0] * draws
+    # A random byte has eight signs.  A table of the 256 sums of eight differences says what a byte adds.
+    differences += [0.0] * (-len(differences) % 8)
+    for start in range(0, len(differences), 8):
+        sums = _signed_sums(differences[start:start + 8])
+        totals = [total + sums[byte] for total, byte in zip(totals, generator.randbytes(draws))]
+    as_extreme = sum(abs(total) >= extreme for total in totals)
+    return RandomisationTest((1 + as_extreme) / (1 + draws), draws, seed)
+
+
+def _signed_sums(differences: Sequence[float]) -> list[float]:
+    """The sums of n differences in all 2^n ways to give them signs.
+
+    >>> _signed_sums([1, 2])
+    [3.0, 1.0, -1.0, -3.0]
+    """
+    sums = [0.0]
+    for d in differences:
+        sums = [s + d for s in sums] + [s - d for s in sums]
+    return sums
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Holm's correction of the p-values of several tests, in the order given.
+
+    Of 20 tests where nothing differs, one has p below 0.05 on average.  After the
+    correction, the chance that even one of them has is at most 5 %.  The smallest
+    of m values is multiplied by m, the next by m - 1, and so on to the largest by
+    1; none becomes smaller than the one before it, or larger than 1.  Here 0.01
+    becomes 3 x 0.01, 0.03 becomes 2 x 0.03, and 0.04 becomes 0.06 as well,
+    because 1 x 0.04 is smaller than that:
+
+    >>> holm([0.04, 0.01, 0.03])
+    [0.06, 0.03, 0.06]
+
+    Holm, "A simple sequentially rejective multiple test procedure", Scandinavian
+    Journal of Statistics 6 (1979).
+    """
+    corrected = list(p_values)
+    at_least = 0.0
+    for rank, index in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
+        at_least = max(at_least, min(1.0, (len(p_values) - rank) * p_values[index]))
+        corrected[index] = at_least
+    return corrected
+
+
+class Comparison(NamedTuple):
+    """One run compared with the baseline by one measure, over the topics that both were evaluated on.
+
+    measure                printed name
+    difference             mean of the run less mean of the baseline; of the
+                           logarithms for gm_map and gm_bpref
+    interval               95 % confidence interval of the difference; None with one topic
+    p_t                    p of the paired t-test; None with one topic
+    p_randomisation        p of the paired randomisation test
+    p_holm                 p_randomisation, corrected for the number of runs compared
+    draws, seed            of the random signs; None if all assignments were tried
+    better, equal, worse   number of topics on which the run has a greater, the
+                           same and a smaller value
+    """
+
+    measure: str
+    baseline: str
+    run: str
+    topics: int
+    difference: float
+    interval: Optional[tuple[float, float]]
+    p_t: Optional[float]
+    p_randomisation: float
+    p_holm: float
+    draws: Optional[int]
+    seed: Optional[int]
+    better: int
+    equal: int
+    worse: int
+
+
+class ComparisonTable(NamedTuple):
+    """What `compare` returns.
+
+    runs         {name: Evaluation}, in the order given
+    comparisons  by measure, one for each run but the baseline
+    """
+
+    runs: dict[str, Evaluation]
+    comparisons: list[Comparison]
+
+
+_COMPARED_BY = ("map", "P.10", "recall.1000", "ndcg_cut.10")  # unless measures are asked for
+
+
+def compare(qrels: Mapping[str, Any], runs: Mapping[str, Mapping[str, Mapping[str, float]]],
+            measures: Iterable[str] = _COMPARED_BY, *, baseline: Optional[str] = None,
+            **settings: Any) -> ComparisonTable:
+    """Evaluate several runs {name: run} and compare each with the baseline, which is the first if not named.
+
+    Everything else is as for `evaluate`, but there are no zscores.  Warns
+    (TrecEvalWarning) if the runs cover different topics and not `complete`.
+
+    >>> qrels = {"1": {"a": 1}, "2": {"a": 1}, "3": {"a": 1}}
+    >>> first = {topic: {"a": 1.0, "b": 2.0} for topic in qrels}
+    >>> second = {topic: {"a": 2.0, "b": 1.0} for topic in qrels}
+    >>> table = compare(qrels, {"first": first, "second": second}, ["recip_rank"])
+    >>> table.runs["second"].summary
+    {'recip_rank': 1.0}
+    >>> [comparison] = table.comparisons
+    >>> comparison.run, comparison.difference, comparison.p_randomisation  # 2 of 8 signs are as extreme
+    ('second', 0.5, 0.25)
+    """
+    checked = _checked_settings(**settings)
+    requests = [measures] if isinstance(measures, str) else list(measures)
+    _columns(requests, checked, Notes())  # so that an error in a measure names no run
+    warned: list[str] = []
+    evaluated = {}
+    for name, run in _items(runs, "runs", "names of runs"):
+        notes = Notes()
+        try:
+            evaluated[name] = _evaluate_dicts(qrels, run, requests, checked, notes)
+        except TrecEvalError as error:
+            raise TrecEvalError(f"run {_quoted(name)}: {error}", error.status) from None
+        except TypeError as error:
+            raise TypeError(f"run {_quoted(name)}: {error}") from None
+        warned += notes.lines()
+    return _comparison_table(evaluated, baseline, warned)
+
+
+def compare_files(qrels: Any, runs: Any, measures: Iterable[str] = _COMPARED_BY, *,
+                  baseline: Optional[str] = None, rel_format: str = "qrels", results_format: str = "trec_results",
+                  **settings: Any) -> ComparisonTable:
+    """As `compare`, for judgments and runs in files, as `evaluate_files` takes them, one after the other.
+
+    `runs` is {name: file}, or a list of files.  A file in a list is named by its
+    tag, or by its file name if several runs have that tag.
+
+    >>> runs = ["1 Q0 b 1 0.9 bm25", "1 Q0 a 2 0.1 bm25"], ["1 Q0 a 1 0.9 dense"]
+    >>> table = compare_files(["1 0 a 1"], runs, ["recip_rank"])
+    >>> {name: run.summary for name, run in table.runs.items()}
+    {'bm25': {'recip_rank': 0.5}, 'dense': {'recip_rank': 1.0}}
+    """
+    if isinstance(runs, (str, bytes, os.PathLike)):
+        raise TypeError(f"expected a dict or a list of files as runs, found {runs!r}")
+    if isinstance(runs, Mapping):
+        _items(runs, "runs", "names of runs")
+    form, layout = _format(JUDGMENT_FILES, rel_format, "judgments"), _format(RUN_FILES, results_format, "results")
+    checked = _checked_settings(rel_format=form.rel_format, **settings)
+    sources = [Source.of(file, "run", layout) for file in (runs.values() if isinstance(runs, Mapping) else runs)]
+    warned: list[str] = []
+    evaluated = _evaluate_runs(Source.of(qrels, "qrels", form.layout), sources, measures, checked, warned)
+    names = runs if isinstance(runs, Mapping) else _run_names(evaluated, sources)
+    return _comparison_table(dict(zip(names, evaluated)), baseline, warned)
+
+
+def _evaluate_runs(qrels: Source, runs: Sequence[Source], requests: Iterable[str], settings: Settings,
+                   warned: list[str], *, first_only: bool = False, progress: Optional[Progress] = None,
+                   **options: Any) -> list[Evaluated]:
+    """Evaluate runs one after the other.  The judgments are read once; warnings are added to `warned`."""
+    notes = Notes()
+    columns = _columns(requests, settings, notes, first_only)
+    judgments = JUDGMENT_FILES[settings.rel_format].read(qrels, settings.release, notes)
+    warned += notes.lines()
+    evaluated = []
+    for number, run in enumerate(runs, start=1):
+        if progress and len(runs) > 1:
+            progress.run = f"{run.name} ({number} of {len(runs)}): "
+        notes = Notes()
+        evaluated.append(_evaluate_run(qrels, judgments, run, columns, settings, notes, progress=progress,
+                                       **options))
+        warned += notes.lines()
+    return evaluated
+
+
+def _run_names(evaluated: Iterable[Evaluated], files: Iterable[Source]) -> list[str]:
+    """Different names for runs: the tag, the file's name where tags repeat, its path where these repeat."""
+    paths = [file.name for file in files]
+    names = [run.over.run_tag or os.path.basename(path) for run, path in zip(evaluated, paths)]
+    for instead in [os.path.basename(path) for path in paths], paths:
+        times = Counter(names)
+        names = [other if times[name] > 1 else name for name, other in zip(names, instead)]
+    while len(set(names)) < len(names):  # the same file is there twice
+        times = Counter(names)
+        names = [f"{name} ({number})" if times[name] > 1 else name
+                 for number, name in enumerate(names, start=1)]
+    return names
+
+
+def _comparison_table(evaluated: dict[str, Evaluated], baseline: Optional[str],
+                      warned: Iterable[str]) -> ComparisonTable:
+    """What `compare` and `compare_files` return.  Warnings name the line that called these."""
+    comparisons = _comparisons(evaluated, _baseline(evaluated, baseline))
+    for line in dict.fromkeys([*warned, *_different_topics(evaluated)]):
+        warnings.warn(line, TrecEvalWarning, stacklevel=3)
+    return ComparisonTable({name: run.evaluation() for name, run in evaluated.items()}, comparisons)
+
+
+def _different_topics(evaluated: Mapping[str, Evaluated]) -> list[str]:
+    """The warning, if means are over different topics."""
+    topics = [run.rows.keys() for run in evaluated.values()]
+    in_any, in_all = set().union(*topics), set(topics[0]).intersection(*topics)
+    if in_any == in_all or any(run.settings.complete for run in evaluated.values()):
+        return []
+    return [f"runs: expected the same topics in all, found {_plural(len(in_all), 'topic')} in all and "
+            f"{len(in_any)} in at least one; each mean is over the topics of its run; with -c all are over "
+            "the topics of the judgments, and a topic that a run misses counts as if nothing were retrieved"]
+
+
+def _baseline(evaluated: Mapping[str, Evaluated], name: Optional[str]) -> str:
+    """The run of this name, or the first."""
+    if not evaluated:
+        raise TrecEvalError("expected at least one run, found none", status=1)
+    if name is not None and name not in evaluated:
+        names = ", ".join(evaluated)
+        raise TrecEvalError(f"unknown baseline {_quoted(name)}; the runs are {names}", status=1)
+    return next(iter(evaluated)) if name is None else name
+
+
+def _is_tested(column: Column) -> bool:
+    """Whether runs are compared by a column: those that are means over the topics are."""
+    return column.measure.summary in ("mean", "geometric mean")
+
+
+def _comparisons(evaluated: Mapping[str, Evaluated], baseline: str) -> list[Comparison]:
+    """Compare each run with the baseline by each measure that is a mean."""
+    comparisons = []
+    for i, column in enumerate(evaluated[baseline].columns):
+        if _is_tested(column):
+            of_base = _values(evaluated[baseline], i)
+            found = [_comparison(column.name, (baseline, of_base), (name, _values(run, i)))
+                     for name, run in evaluated.items() if name != baseline]
+            corrected = holm([comparison.p_randomisation for comparison in found])
+            comparisons += [comparison._replace(p_holm=p) for comparison, p in zip(found, corrected)]
+    return comparisons
+
+
+def _values(evaluated: Evaluated, number: int) -> dict[Any, float]:
+    """The values of a column by topic; with -c, of all topics of the judgments.
+
+    Release 9.0.8 does not evaluate topics that the run misses.  They count as in
+    the summary: as 0, or as the least logarithm in a geometric mean.
+    """
+    topics: Iterable[Any] = evaluated.ordered()
+    if evaluated.settings.complete:
+        topics = sorted(evaluated.qrels_topics, key=_encode)
+    is_logarithm = evaluated.columns[number].measure.summary == "geometric mean"
+    if_missing = math.log(GEOMETRIC_FLOOR) if is_logarithm else 0.0
+    rows = evaluated.rows
+    return {topic: rows[topic][number] if topic in rows else if_missing for topic in topics}
+
+
+def _comparison(measure: str, base: tuple[str, Mapping[Any, float]],
+                run: tuple[str, Mapping[Any, float]]) -> Comparison:
+    """Compare a run with the baseline, each given as (name, {topic: value}), without a correction."""
+    (base_name, of_base), (run_name, of_run) = base, run
+    topics = [topic for topic in of_base if topic in of_run]
+    if not topics:
+        raise TrecEvalError(f"cannot compare {run_name} with {base_name}: expected topics that both were "
+                            "evaluated on, found none; check that both runs are for these topics", status=7)
+    a, b = [of_run[topic] for topic in topics], [of_base[topic] for topic in topics]
+    try:
+        difference, interval, p_t = paired_t_test(a, b)
+        p, draws, seed = randomisation_test(a, b)
+    except TrecEvalError as error:
+        raise TrecEvalError(f"measure {measure}, run {run_name}: {error}") from None
+    differences = _differences(a, b)
+    better, worse = sum(d > 0 for d in differences), sum(d < 0 for d in differences)
+    return Comparison(measure, base_name, run_name, len(topics), difference, interval, p_t, p, p, draws, seed,
+                      better, len(topics) - better - worse, worse)
+
+
+# What follows makes text of runs {name: Evaluated} and of their comparisons.  One run is a table of one row.
+
+
+class Style(NamedTuple):
+    """How a format writes the cells of a table.
+
+    escapes  what stands for a character that means something else there
+    mark     what follows a value that differs significantly from the baseline's
+    best     how the best value of a column is written
+    """
+
+    escapes: Mapping[int, str]
+    mark: str
+    best: str
+
+
+_STYLES = {
+    "text": Style({}, "*", "{}"),
+    "markdown": Style({ord(character): f"\\{character}" for character in "\\`*_[]<>|#~&"}, "†", "**{}**"),
+    "latex": Style({**{ord(character): f"\\{character}" for character in "&%$#_{}"},
+                    **{ord(character): f"\\text{name}{{}}" for character, name in (
+                        ("\\", "backslash"), ("~", "asciitilde"), ("^", "asciicircum"), ("|", "bar"),
+                        ("<", "less"), (">", "greater"))}}, r"$^{\dagger}$", r"\textbf{{{}}}"),
+}
+
+_WITHOUT_BEST = ("rbp_resid", "unj")  # a large value of these is not good, and a small one need not be
+
+_Rows = list[list[str]]  # of a table, the heads first
+
+
+def _shown(value: Union[float, str], digits: int) -> str:
+    """A value in a table."""
+    if isinstance(value, str):
+        return value
+    return str(value) if isinstance(value, int) else f"{value:.{digits}f}"
+
+
+def _summary_rows(evaluated: Mapping[str, Evaluated], comparisons: Iterable[Comparison], digits: int,
+                  style: Style) -> _Rows:
+    """A row for each run and a column for each measure."""
+    values = {name: dict(run.summary_values()) for name, run in evaluated.items()}
+    first = next(iter(evaluated.values()))
+    heads = [head for head, value in first.summary_values() if not isinstance(value, str)]
+    marked = {(comparison.run, comparison.measure) for comparison in comparisons if comparison.p_holm < 0.05}
+    best = {}
+    for column in first.columns:
+        if _is_tested(column) and column.measure.name not in _WITHOUT_BEST and len(values) > 1:
+            best[column.name] = max(cast(float, of_run[column.name]) for of_run in values.values())
+    rows = [[head.translate(style.escapes) for head in ("run", *heads)]]
+    for name, of_run in values.items():
+        row = [name.translate(style.escapes)]
+        for head in heads:
+            cell = _shown(of_run[head], digits)
+            if head in best and cast(float, of_run[head]) >= best[head] - _NO_DIFFERENCE:
+                cell = style.best.format(cell)
+            row.append(cell + style.mark if (name, head) in marked else cell)
+        rows.append(row)
+    return rows
+
+
+def _topic_rows(evaluated: Mapping[str, Evaluated], digits: int, style: Style) -> _Rows:
+    """A row for each topic and measure, and a column for each run; - where the run misses the topic."""
+    rows = [["topic", "measure", *evaluated]]
+    for topic in sorted(set().union(*[run.rows for run in evaluated.values()]), key=_encode):
+        values = [dict(run.topic_values(topic)) if topic in run.rows else {} for run in evaluated.values()]
+        for name in max(values, key=len):
+            rows.append([_decode(topic), name, *[_shown(of_run.get(name, "-"), digits) for of_run in values]])
+    return [[cell.translate(style.escapes) for cell in row] for row in rows]
+
+
+def _comparison_rows(evaluated: Mapping[str, Evaluated], comparisons: Iterable[Comparison],
+                     digits: int) -> _Rows:
+    """A row for each comparison."""
+    first = next(iter(evaluated.values()))
+    logarithms = [column.name for column in first.columns if column.measure.summary == "geometric mean"]
+    rows = [["measure", "run", "topics", "difference", "95 % interval", "p t-test", "p randomisation",
+             "p Holm", "better", "equal", "worse"]]
+    for each in comparisons:
+        interval = "-"
+        if each.interval is not None:
+            interval = "{:+.{}f} to {:+.{}f}".format(each.interval[0], digits, each.interval[1], digits)
+        name = f"log {each.measure}" if each.measure in logarithms else each.measure
+        rows.append([name, each.run, str(each.topics), f"{each.difference:+.{digits}f}", interval,
+                     *map(_shown_p, (each.p_t, each.p_randomisation, each.p_holm)),
+                     str(each.better), str(each.equal), str(each.worse)])
+    return rows
+
+
+def _shown_p(p: Optional[float]) -> str:
+    """A p-value with four decimals."""
+    if p is None:
+        return "-"
+    return f"{p:.4f}" if p >= 0.0001 else "<0.0001"
+
+
+def _explained_marks(comparisons: Sequence[Comparison], runs: int) -> str:
+    """What a mark means: which test, which correction."""
+    drawn = {comparison.draws: comparison.seed for comparison in comparisons if comparison.draws}
+    how = " and ".join(f"{draws:,} draws with seed {seed}" for draws, seed in drawn.items())
+    if any(comparison.draws is None for comparison in comparisons):
+        how = f"exact where at most {_EXACT_TOPICS} topics differ, else {how}" if drawn else "exact"
+    return (f" differs from {comparisons[0].baseline}: p < 0.05 in the paired randomisation test ({how}) "
+            f"with Holm's correction for {_plural(runs - 1, 'run')}")
+
+
+def _caption(evaluated: Mapping[str, Evaluated], comparisons: Sequence[Comparison], style: Style) -> str:
+    """What a reader of a table must know: topics, tests and settings."""
+    counts = {name: run.over.topics for name, run in evaluated.items()}
+    first = next(iter(evaluated.values()))
+    over = _plural(first.over.topics, "topic")
+    if len(set(counts.values())) > 1:
+        over = "the topics of each run (" + ", ".join(f"{name}: {n}" for name, n in counts.items()) + ")"
+    sentences = [f"Values over {over}.".translate(style.escapes)]
+    if comparisons:
+        marks = _explained_marks(comparisons, len(evaluated)).translate(style.escapes)
+        sentences += [f"{style.mark}{marks}.", "Bold: the best value of a measure."]
+    return " ".join([*sentences, signature(first.settings).translate(style.escapes)])
+
+
+def _aligned(rows: _Rows, words: int) -> list[str]:
+    """A table as text: as many columns as there are of `words` to the left, the others to the right."""
+    marked = [any(row[i].endswith("*") for row in rows) for i in range(len(rows[0]))]
+    padded = [[cell if not has_marks or cell.endswith("*") else cell + " "
+               for cell, has_marks in zip(row, marked)] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*padded)]
+    lines = []
+    for row in padded:
+        cells = [cell.ljust(width) if i < words else cell.rjust(width)
+                 for i, (cell, width) in enumerate(zip(row, widths))]
+        lines.append("  ".join(cells).rstrip())
+    return lines
+
+
+def _markdown_table(rows: _Rows, words: int, caption: str) -> list[str]:
+    """A table in Markdown, and its caption."""
+    rule = ["---" if i < words else "---:" for i in range(len(rows[0]))]
+    lines = [f"| {' | '.join(row)} |" for row in [rows[0], rule, *rows[1:]]]
+    return [*lines, "", caption]
+
+
+def _latex_table(rows: _Rows, words: int, caption: str) -> list[str]:
+    """A table in LaTeX, with the rules of the package booktabs, and its caption."""
+    heads, *body = [f"{' & '.join(row)} \\\\" for row in rows]
+    columns = "l" * words + "r" * (len(rows[0]) - words)
+    return ["% needs \\usepackage{booktabs}", "\\begin{table}", f"\\caption{{{caption}}}",
+            f"\\begin{{tabular}}{{{columns}}}", "\\toprule", heads, "\\midrule", *body, "\\bottomrule",
+            "\\end{tabular}", "\\end{table}"]
+
+
+def _report_table(evaluated: Mapping[str, Evaluated], comparisons: Sequence[Comparison], per_topic: bool,
+                  summary: bool, digits: int, form: str) -> list[str]:
+    """The tables in Markdown or LaTeX: the topics' values and the summary, if they are wanted."""
+    style, table = _STYLES[form], _markdown_table if form == "markdown" else _latex_table
+    lines: list[str] = []
+    if per_topic:
+        settings = next(iter(evaluated.values())).settings
+        caption = f"Values by topic. {signature(settings).translate(style.escapes)}"
+        lines += [*table(_topic_rows(evaluated, digits, style), 2, caption), ""]
+    if summary:
+        rows = _summary_rows(evaluated, comparisons, digits, style)
+        lines += table(rows, 1, _caption(evaluated, comparisons, style))
+    return lines
+
+
+def _report_text(evaluated: Mapping[str, Evaluated], comparisons: Sequence[Comparison], per_topic: bool,
+                 summary: bool, digits: int) -> list[str]:
+    """Several runs as text: the topics' values, the summary, and the comparisons."""
+    style = _STYLES["text"]
+    lines: list[str] = []
+    if per_topic:
+        lines += _aligned(_topic_rows(evaluated, digits, style), 2)
+    if per_topic and summary:
+        lines.append("")
+    if summary:
+        lines += [*_aligned(_summary_rows(evaluated, comparisons, digits, style), 1), ""]
+        if comparisons:
+            lines.append(f"compared with {comparisons[0].baseline}")
+            lines += [*_aligned(_comparison_rows(evaluated, comparisons, digits), 2), ""]
+            lines.append(style.mark + _explained_marks(comparisons, len(evaluated)))
+        lines.append(signature(next(iter(evaluated.values())).settings))
+    return lines
+
+
+def _report_csv(evaluated: Mapping[str, Evaluated], per_topic: bool, summary: bool) -> str:
+    """Lines of run, topic, measure and value, with all digits."""
+    import csv
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(("run", "topic", "measure", "value"))
+    for name, run in evaluated.items():
+        if per_topic:
+            for topic in run.ordered():
+                writer.writerows((name, _decode(topic), *value) for value in run.topic_values(topic))
+        if summary:
+            writer.writerows((name, "all", *value) for value in run.summary_values()
+                             if not isinstance(value[1], str))  # the tag is no value
+    return text.getvalue()
+
+
+def _report_comparison_json(evaluated: Mapping[str, Evaluated], comparisons: Iterable[Comparison],
+                            per_topic: bool, summary: bool, measures: Sequence[str]) -> str:
+    """One JSON object for several runs: the settings, the values of each run, and the comparisons."""
+    import json
+    settings = next(iter(evaluated.values())).settings
+    runs = {name: _json_values_of(run, per_topic, summary) for name, run in evaluated.items()}
+    report = {"settings": _json_settings(settings, measures), "runs": runs,
+              "comparisons": [comparison._asdict() for comparison in comparisons]}
+    return json.dumps(report, indent=1)
 
 
 # ---- Auditing ----
@@ -5880,7 +6553,10 @@ _OPTIONS = (
            "print Z-scores, by the norms in FILE: lines of `topic measure mean deviation`"),
     Option("o", "Output_old_results_format", "", "accepted and ignored"),
     Option("", "release", "RELEASE", "the trec_eval release to agree with: 10.0 (default) or 9.0.8"),
-    Option("", "json", "", "print one JSON object, with all digits of each value"),
+    Option("", "format", "FORMAT",
+           "print text (default), json or csv with all digits, or a table in markdown or latex"),
+    Option("", "json", "", "the same as --format json"),
+    Option("", "baseline", "NAME", "the run to compare others with (default: the first)"),
     Option("", "digits", "N", "print N decimals instead of 4"),
     Option("", "explain", "MEASURE",
            "show for each topic how the value of a measure comes about; may be repeated"),
@@ -5894,10 +6570,13 @@ _OPTIONS = (
 
 
 _USAGE = """\
-usage: trec_eval_ref [options] QRELS RUN
+usage: trec_eval_ref [options] QRELS RUN [RUN ...]
 
 Score a run as trec_eval does.  QRELS has lines of `topic iter docno grade`, RUN lines of
-`topic Q0 docno rank score tag`.  Either may be - (standard input) or compressed.
+`topic Q0 docno rank score tag`.  One may be - (standard input), and each may be compressed.
+
+Of several runs, a table is printed, and each is compared with the first.  Their default measures are
+map, P_10, recall_1000 and ndcg_cut_10.
 
 With -R qrels_jg and -R qrels_prefs, QRELS has lines of `topic group docno grade`, with -R prefs of
 `topic group subgroup docno level`: judgments or preferences of several people, the groups.
@@ -5977,28 +6656,55 @@ def _settings(options: Mapping[str, str]) -> Settings:
                              rel_format=rel_file.rel_format)
 
 
+_FORMATS = ("text", "json", "csv", "markdown", "latex")
+
+
+def _output_format(options: Mapping[str, str]) -> str:
+    """The format of the output."""
+    form = options.get("format", "json" if "json" in options else "text")
+    if form not in _FORMATS:
+        raise TrecEvalError(f"option --format: expected one of {', '.join(_FORMATS)}, found {_quoted(form)}",
+                            status=1)
+    if "json" in options and form != "json":
+        raise TrecEvalError(f"expected --json without --format {form}, found both", status=1)
+    for option in ("explain", "audit"):
+        if option in options and form != "text":
+            other = "--json" if "json" in options else f"--format {form}"
+            raise TrecEvalError(f"expected --{option} without {other}, found both", status=1)
+    return form
+
+
+def _check_number_of_runs(options: Mapping[str, str], runs: int) -> None:
+    """Raise an error if an option does not go with so many runs."""
+    for option in ("explain", "audit", "Zscore"):
+        if option in options and runs > 1:
+            raise TrecEvalError(f"option --{option}: expected one run, found {runs}", status=1)
+    if "baseline" in options and runs == 1:
+        raise TrecEvalError("option --baseline: expected several runs, found one", status=1)
+
+
 def _command(argv: Sequence[str]) -> tuple[int, Iterable[bytes]]:
     """Do what the arguments say.  Returns the exit status and the lines for standard output."""
     given, files = _parse(argv)
     options = {name: values[-1] for name, values in given.items()}
-    requests = given.get("explain", given.get("measure", ["official"]))
     settings = _settings(options)
-    layouts = (JUDGMENT_FILES[options.get("Rel_info_format", "qrels")].layout,
-               _format(RUN_FILES, options.get("Results_format", "trec_results"), "results"))
+    qrels_layout = JUDGMENT_FILES[options.get("Rel_info_format", "qrels")].layout
+    run_layout = _format(RUN_FILES, options.get("Results_format", "trec_results"), "results")
     if "help" in options:
         return 0, [_encode(_help(given.get("measure", []), settings))]
     if "version" in options:
         return 0, [f"trec_eval_ref {__version__} (trec_eval 10.0 and 9.0.8)\n".encode()]
     if "signature" in options:
         return 0, [_encode(signature(settings)) + b"\n"]
-    if len(files) != 2:
-        raise TrecEvalError(f"expected two files, QRELS and RUN, found {len(files)}; "
+    if len(files) < 2:
+        raise TrecEvalError(f"expected two files or more, QRELS and RUN, found {len(files)}; "
                             "--help explains the usage", status=1)
     if [*files, options.get("Zscore"), options.get("audit")].count("-") > 1:
         raise TrecEvalError("expected standard input (-) for one file, found it for several", status=1)
-    for option in ("explain", "audit"):
-        if option in options and "json" in options:
-            raise TrecEvalError(f"expected --{option} without --json, found both", status=1)
+    form = _output_format(options)
+    is_one = len(files) == 2
+    _check_number_of_runs(options, len(files) - 1)
+    requests = given.get("explain", given.get("measure", ["official"] if is_one else _COMPARED_BY))
     digits = _integer_option("--digits", options.get("digits", "4"), 0, 1000)
     only = None
     for value in given.get("Debug_level", []):
@@ -6010,40 +6716,54 @@ def _command(argv: Sequence[str]) -> tuple[int, Iterable[bytes]]:
     if is_explained and "Zscore" in options:
         raise TrecEvalError("expected --explain without -Z, which converts what is explained", status=1)
     notes = Notes()
-    qrels, run = [Source.of(file, layout=layout) for file, layout in zip(files, layouts)]
+    qrels, runs = Source.of(files[0], layout=qrels_layout), [Source.of(file, layout=run_layout) for file in files[1:]]
     if "audit" in options:
-        status, lines = _audit_files(qrels, run, Source.of(options["audit"]), settings, digits, notes)
-        _report_notes(notes, "strict" in options)
+        status, lines = _audit_files(qrels, runs[0], Source.of(options["audit"]), settings, digits, notes)
+        _report_notes(notes.lines(), "strict" in options)
         return status, lines
     norms = None
     if "Zscore" in options:
         norms = _read_zscores(Source.of(options["Zscore"]), settings.release, notes)
+    warned = notes.lines()
     with _progress("quiet" in options) as progress:
-        evaluated = _evaluate_files(qrels, run, requests, settings, notes, only=only,
-                                    first_only=not is_explained, norms=norms, progress=progress,
-                                    keeps_judged=is_explained)
+        evaluated = _evaluate_runs(qrels, runs, requests, settings, warned, only=only,
+                                   first_only=not is_explained, norms=norms, progress=progress,
+                                   keeps_judged=is_explained)
     debug_level = options.get("Debug_level", "")
-    if only is None and _encode(debug_level) in evaluated.qrels_topics:
-        notes.add("debug level", "option -D", f"{debug_level} is a level, which is ignored: write "
-                  f"-D 0.{debug_level} to evaluate topic {debug_level} alone")
-    utilities = [column for column in evaluated.columns if column.measure.name == "utility"]
+    if only is None and _encode(debug_level) in evaluated[0].qrels_topics:
+        warned.append(f"option -D: {debug_level} is a level, which is ignored: write "
+                      f"-D 0.{debug_level} to evaluate topic {debug_level} alone")
+    utilities = [column for column in evaluated[0].columns if column.measure.name == "utility"]
     needs_size = any(column.arguments[3] for column in utilities)
     if needs_size and "Number_docs_in_coll" not in options:
-        notes.add("utility", "measure utility", "the last coefficient needs the size of the collection (-N)")
-    _report_notes(notes, "strict" in options)
+        warned.append("measure utility: the last coefficient needs the size of the collection (-N)")
     per_topic, summary = "query_eval_wanted" in options, "nosummary" not in options
+    named = dict(zip(_run_names(evaluated, runs), evaluated))
+    baseline = _baseline(named, options.get("baseline"))
+    comparisons = _comparisons(named, baseline) if summary and form != "csv" else []
+    _report_notes([*warned, *_different_topics(named)], "strict" in options)
     if is_explained:
-        return 0, _explanation(evaluated, run, summary, "explain-all" in options, digits)
-    if "json" in options:
-        return 0, [_encode(_report_json(evaluated, per_topic, summary, requests)) + b"\n"]
-    return 0, _report_lines(evaluated, per_topic, summary, digits)
+        return 0, _explanation(evaluated[0], runs[0], summary, "explain-all" in options, digits)
+    if form == "text" and is_one:
+        return 0, _report_lines(evaluated[0], per_topic, summary, digits)
+    if form == "json" and is_one:
+        text = _report_json(evaluated[0], per_topic, summary, requests)
+    elif form == "json":
+        text = _report_comparison_json(named, comparisons, per_topic, summary, requests)
+    elif form == "csv":
+        return 0, [_encode(_report_csv(named, per_topic, summary))]
+    elif form == "text":
+        text = "\n".join(_report_text(named, comparisons, per_topic, summary, digits))
+    else:
+        text = "\n".join(_report_table(named, comparisons, per_topic, summary, digits, form))
+    return 0, [_encode(text) + b"\n"]
 
 
-def _report_notes(notes: Notes, is_strict: bool) -> None:
-    """Print warnings, or with --strict make an error of the first."""
-    if is_strict and notes.lines():
-        raise TrecEvalError(notes.lines()[0])
-    for line in notes.lines():
+def _report_notes(lines: Sequence[str], is_strict: bool) -> None:
+    """Print warnings, each once, or with --strict make an error of the first."""
+    if is_strict and lines:
+        raise TrecEvalError(lines[0])
+    for line in dict.fromkeys(lines):
         _complain(f"warning: {line}")
 
 
