@@ -1248,7 +1248,8 @@ def test_grades_are_read_as_atol_does(text, grade):
     ("inf", math.inf, True), ("-inf", -math.inf, True), ("INFINITY", math.inf, True),
     ("1e400", math.inf, True),
     ("abc", 0.0, False), ("1d3", 1.0, False), ("1_0", 1.0, False), ("1.5e", 1.5, False), (".", 0.0, False),
-    ("0x10", 16.0, False), ("infx", math.inf, False), ("\u0661", 0.0, False), ("--1", 0.0, False),
+    ("0x10", 16.0, False), ("0x1p9999", math.inf, False), ("-0x1p9999", -math.inf, False),
+    ("infx", math.inf, False), ("\u0661", 0.0, False), ("--1", 0.0, False),
 ])
 def test_scores_are_read_as_atof_does(text, value, plain):
     with contextlib.nullcontext() if plain else pytest.warns(TrecEvalWarning):
@@ -2804,7 +2805,7 @@ def test_explained_ndcg_has_the_ideal_ranking_beside_the_actual_one():
     assert "  ideal_dcg up to rank 3 = 2.1309" in cut and "  ndcg_cut_3 = 1.5000 / 2.1309 = 0.7039" in cut
 
 
-def test_explained_documents_above():
+def test_explained_documents_above(tmp_path):
     bpref = explained("worked", "--explain", "bpref", "-D", "0.1")
     assert [(row[0], row[-4], row[-3]) for row in table_of(bpref, "rank docno")] == [
         ("1", "0", "1.0000"), ("3", "1", "0.8000"), ("6", "3", "0.4000"), ("9", "5", "0.0000")]
@@ -2812,6 +2813,11 @@ def test_explained_documents_above():
     inf_ap = explained("worked", "--explain", "infAP", "-D", "0.1")
     assert [row[-6:-3] for row in table_of(inf_ap, "rank docno")] == [
         ["0", "0", "0"], ["1", "1", "0"], ["2", "3", "0"], ["3", "5", "0"]]
+    judgments = {"a": 1, "b": -1, "c": 0, "d": -2, "e": 1, "f": 1, "g": -1}
+    write(tmp_path, {"1": judgments}, {"1": {docno: -rank for rank, docno in enumerate("ahbcdefg")}})
+    result = run_main(["--explain", "infAP", *FILES], tmp_path)
+    assert [row[-6:-3] for row in table_of(result.out.decode().splitlines(), "rank docno")] == [
+        ["0", "0", "0"], ["1", "1", "2"], ["2", "1", "2"]]
 
 
 def test_explained_rbp_and_what_its_residual_covers(tmp_path):
@@ -2860,10 +2866,11 @@ def test_explained_groups():
 
 
 def test_explained_marks(tmp_path):
-    write(tmp_path, {"1": {"a": 1, "b": -1, "d": 1, "e": 1}}, {"1": {"a": 2, "b": 1, "c": 1, "d": 1}})
+    write(tmp_path, {"1": {"a": 1, "b": -1, "d": 1, "e": 1, "f": 0}},
+          {"1": {"a": 2, "b": 1, "c": 1, "d": 1, "f": 0}})
     for options, expected in (([], [["1", "d", "1", "1", "tied"], ["2", "c", "1", "-", "tied, unpooled"],
-                                    ["3", "b", "1", "-1", "tied, not judged"]]),
-                              (["-J"], [["1", "d", "1", "1", "tied"]])):
+                                    ["3", "b", "1", "-1", "tied, not judged"], ["4", "f", "0", "0", "0"]]),
+                              (["-J"], [["1", "d", "1", "1", "tied"], ["2", "f", "0", "0", "0"]])):
         lines = run_main(["--explain", "relstring", "-l0", *options, "qrels.txt", "run.txt"],
                          tmp_path).out.decode()
         rows = table_of(lines.splitlines(), "rank docno")
@@ -3435,6 +3442,7 @@ def test_few_digits_and_full_ones(tmp_path):
     value = (1 / 2 / 2 + 1 / 3) / 2
     for figure, status in (("%.2f" % value, 0), ("%.1f" % value, 0), (repr(value), 0), ("%.25f" % value, 0),
                            ("%.2f" % (value + 0.01), 3), (repr(value + 1e-9), 3),
+                           ("%.15f" % (value + 2e-12), 3), ("%.15f" % (value + 5e-13), 0),
                            ("%.1f%%" % (100 * value), 0),
                            ("%.1f%%" % (100 * value + 0.1), 3), ("+%.4f" % value, 0), ("-%.4f" % value, 3),
                            ("%.0f%%" % (100 * value), 0), ("nan", 3), ("-inf", 3), ("1e999", 3), ("1e300", 3),
@@ -3474,6 +3482,16 @@ def test_figures_that_are_percentages(tmp_path, reported, departing):
     result = audit(tmp_path, json.dumps({topic: {"map": figure} for topic, figure in reported.items()}))
     shown = re.findall(r"^ +(\w+) +map +(\S+) +\S+$", result.out.decode(), re.MULTILINE)
     assert (result.status, dict(shown)) == (3 if departing else 0, departing)
+
+
+def test_decimals_are_those_of_the_measure(tmp_path):
+    write(tmp_path, {"1": {"a": 1}, "2": {"a": 1}, "3": {"a": 1}},
+          {"1": {"a": 1}, "2": {"b": 2, "a": 1}, "3": {"d": 4, "c": 3, "b": 2, "a": 1}})
+    for figures, status in (({"1": 1, "2": 0.5, "3": 0.25}, 0), ({"1": 1, "2": 0.5, "3": 0.3}, 0),
+                            ({"1": 0.99, "2": 0.5, "3": 0.25}, 3), ({"1": 1, "2": 0.4999, "3": 0.3}, 3)):
+        report = {topic: {"map": figure, "recip_rank": 0.3} for topic, figure in figures.items()}
+        del report["1"]["recip_rank"], report["2"]["recip_rank"]
+        assert audit(tmp_path, json.dumps(report)).status == status, figures
 
 
 def test_counts_are_no_percentages(tmp_path):
@@ -3650,6 +3668,7 @@ OPTIONS = [  # collection, options in their plainest form, and other ways to wri
     ("missing", ["-D", "0.52"], [["-D0.52"], ["--Debug_level", "0.52"], ["--Debug=3.52"], ["-D", "-1.52"]]),
     ("graded", ["-l", "2"], [["-l2"], ["--level_for_rel", "2"], ["--level=2"], ["-l", "1", "-l", "2"],
                              ["-l+2"]]),
+    ("graded", ["-l", "0"], [["-l", "-7"], ["-l", "-9223372036854775808"], ["-l", "-" + "9" * 25]]),
     ("sampled", ["-J"], [["--Judged_docs_only"], ["--Judged"]]),
     ("sampled", ["-M", "3"], [["-M3"], ["--Max_retrieved_per_topic", "3"], ["--Max=3"], ["-M", "03"]]),
     ("sampled", ["-J", "-M", "3", "-l", "2", "-q"],
@@ -3666,7 +3685,8 @@ OPTIONS = [  # collection, options in their plainest form, and other ways to wri
 NO_EFFECT = [["-o"], ["--Output_old_results_format"], ["--Out"], ["-oo"], ["-R", "qrels"], ["-Rqrels"],
              ["--Rel_info_format=qrels"], ["--Rel", "qrels"], ["-T", "trec_results"], ["-Ttrec_results"],
              ["--Results_format=trec_results"], ["--Res=trec_results"], ["-D", "3"], ["-m", "official"],
-             ["--release", "10.0"], ["--digits=4"], ["-N", "7"], ["-l1"], ["-M", "1000000"]]
+             ["--release", "10.0"], ["--digits=4"], ["-N", "7"], ["-l1"], ["-M", "1000000"],
+             ["-M", "9223372036854775807"], ["-M", "9" * 25], ["-N", "9" * 25], ["-N", "-" + "9" * 25]]
 
 
 @pytest.mark.parametrize("collection, plain, others", named([(" ".join(case[1]), *case) for case in OPTIONS]))
