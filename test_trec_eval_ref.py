@@ -579,6 +579,7 @@ def test_cutoffs_after_an_at_sign(name):
     (["Rprec_mult.1.5,.25"], ["Rprec_mult_0.25", "Rprec_mult_1.50"]),
     (["11pt_avg..25,.5,.75"], ["11pt_avg_.25,.5,.75"]),
     (["utility.2,-1,0,0"], ["utility_2,-1,0,0"]),
+    (["iprec_at_recall.0.5x"], ["iprec_at_recall_0.50"]), (["set_F.2x"], ["set_F_2x"]),  # read as C does
     (["set_F.0.5"], ["set_F_0.5"]), (["set_F.1,2"], ["set_F_1,2"]),
     (["ndcg.1=3,2=9"], ["ndcg_1=3,2=9"]), (["ndcg.x=3,2=9"], ["ndcg_x=3,2=9"]),
     (["rbp.p=0.8,1=0.5,2=1"], ["rbp_p=0.8,1=0.5,2=1"]), (["rbp_resid.p=0.5"], ["rbp_resid_p=0.5"]),
@@ -760,6 +761,7 @@ def test_a_measure_of_one_topic():
 @pytest.mark.parametrize("ranks, unretrieved, gains", [
     ("10000010-1.0000001", "1", {1: 0.3}), ("2-0-1-1-1", "", {1: 0.1, 2: 7.7}),
     ("0001001", "", {1: 2.0 ** 53}), ("10020001", "", {1: 2.0 ** 54, 2: 3.7}),
+    ("0001", "", {1: 2.0 ** 53}), ("0001", "", {1: 2.0 ** 53 - 2}), ("0001", "", {1: 2.0 ** 53 - 3}),
 ])
 def test_g_adds_the_costs_one_by_one(ranks, unretrieved, gains):
     topic = trec_eval_ref.example_ranking(ranks, unretrieved)
@@ -1505,6 +1507,8 @@ ARGUMENT_ERRORS = [  # arguments, exit status, message
     (["-m", "zzzzzz"], 1, r"unknown measure 'zzzzzz'"),
     (["-m", ""], 1, r"unknown measure ''"),
     (["-m", "map@5"], 1, r"unknown measure 'map@5'"),
+    (["-m", "foo@5"], 1, r"unknown measure 'foo@5'$"),
+    (["-m", "bpref@3"], 1, r"unknown measure 'bpref@3'; did you mean bpref\?"),
     (["-m", "map\n\x1b[31m"], 1, r"unknown measure "),
     (["-m", "P."], 1, r"measure P: expected parameters"),
     (["-m", "P@"], 1, r"measure P: expected parameters"),
@@ -1521,6 +1525,7 @@ ARGUMENT_ERRORS = [  # arguments, exit status, message
     (["-m", "utility.1,2,3,4,5"], 2, r"measure utility: expected .*decimal.*'1,2,3,4,5'"),
     (["-m", "ndcg.1"], 2, r"measure ndcg: expected gains: grade=gain.*'1'"),
     (["-m", "ndcg.1=2,3"], 2, r"measure ndcg: expected gains"),
+    (["-m", "set_F.x2"], 2, r"measure set_F: expected .*'x2'"),
     (["-m", "rbp.0.8"], 2, r"measure rbp: expected persistence.*'0\.8'"),
     (["-m", "rbp_resid.x"], 2, r"measure rbp_resid: expected persistence"),
     (["-m", "relstring.0"], 2, r"measure relstring: expected .*integer above 0.*'0'"),
@@ -2908,11 +2913,25 @@ def test_long_explanations_are_cut_in_the_middle():
     rows = table_of(short, "rank docno")
     assert rows[:20] + rows[21:] == table_of(whole, "rank docno")[:20] + table_of(whole, "rank docno")[-5:]
     assert rows[20] == ["... 15 rows left out, which --explain-all shows ..."]
-    judgments, scores = ranked([1], 1, 17)
-    for all_rows, more in ((False, 1), (True, 0)):
+    for unretrieved in (15, 16, 17):
+        judgments, scores = ranked([1], 1, unretrieved)
         explanation, = trec_eval_ref.explain({"1": judgments}, {"1": scores}, ["map"])["1"]
-        lines = "\n".join(trec_eval_ref.explanation_lines(explanation, all_rows))
-        assert (lines.count("and 2 more"), lines.count("missed")) == ((1, 15) if more else (0, 17))
+        for all_rows in (False, True):
+            lines = "\n".join(trec_eval_ref.explanation_lines(explanation, all_rows))
+            assert lines.count("missed") == (unretrieved if all_rows else 15)
+            assert (f"and {unretrieved - 15} more" in lines) == (unretrieved > 15 and not all_rows)
+
+
+@pytest.mark.parametrize("gain, shown", [
+    ("3", "3"), ("0.25", "0.2500"), ("0.0001", "0.0001"), ("0.00015678", "0.0002"), ("0.00002", "0.00002"),
+    ("0.000012345678912", "0.0000123457"), ("1e-10", "0.0000000001"), ("1.23456e-11", "1.235e-11"),
+    ("-0.00002", "-0.00002"), ("123456789.25", "123456789.2500"), ("1e14", "100000000000000"),
+    ("1e15", "1000000000000000.0000"),
+])
+def test_explained_numbers(tmp_path, gain, shown):
+    write(tmp_path, {"1": {"a": 1}}, {"1": {"a": 1}})
+    result = run_main(["--explain", f"dcg.1={gain}", "-n", *FILES], tmp_path)
+    assert table_of(result.out.decode().splitlines(), "rank docno score grade gain")[0][4] == shown
 
 
 def test_explained_summaries():
@@ -2936,6 +2955,16 @@ def test_explained_summaries():
     assert "all topics" not in explained("missing", "--explain", "map", "-n")
     one = explained("missing", "--explain", "map", "-D", "0.54")
     assert [line for line in one if " of topic " in line] == ["map of topic 54"]
+
+
+@pytest.mark.parametrize("count", [20, 21])
+def test_explanations_name_some_of_the_other_topics(tmp_path, count):
+    others = [f"other{i}" for i in range(10, 10 + count)]
+    write(tmp_path, {"1": {"a": 1}, **{topic: {"a": 1} for topic in others}}, {"1": {"a": 1}})
+    result = run_main(["--explain", "map", *FILES], tmp_path)
+    names = others[:20] + ["..."] * (count > 20)
+    assert result.out.decode().splitlines()[-1] == (
+        "  topics in the qrels alone are skipped (-c would count them): " + ", ".join(names))
 
 
 def test_explaining_is_for_measures_that_exist_and_no_zscores():
