@@ -12,16 +12,21 @@ against trec_eval itself, name its programs in the environment:
     TREC_EVAL_10_0=/path/to/trec_eval TREC_EVAL_9_0_8=/path/to/trec_eval python3 -m pytest -q -k official
 """
 
+import __future__
+import ast
 import bisect
+import builtins
 import bz2
 import concurrent.futures
 import configparser
 import contextlib
 import copy
+import dis
 import doctest
 import errno
 import functools
 import gzip
+import importlib.util
 import inspect
 import io
 import itertools
@@ -30,6 +35,7 @@ import lzma
 import math
 import operator
 import os
+import pickle
 import random
 import re
 import shutil
@@ -79,12 +85,12 @@ def working_in(directory):
         os.chdir(before)
 
 
-def run_main(argv, cwd=ROOT, stdin=b""):
+def run_main(argv, cwd=ROOT, stdin=b"", module=trec_eval_ref):
     """Call main(argv) in this process and collect what it writes, as bytes."""
     out, err = io.TextIOWrapper(io.BytesIO()), io.TextIOWrapper(io.BytesIO(), "utf-8", "backslashreplace")
     with working_in(cwd), mock.patch.object(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin))), \
             contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        status = trec_eval_ref.main([str(word) for word in argv])
+        status = module.main([str(word) for word in argv])
     out.flush()
     err.flush()
     return Result(status, out.buffer.getvalue(), err.buffer.getvalue().decode("utf-8"))
@@ -214,6 +220,288 @@ def evaluated(measures, qrels=None, run=None, **keywords):
     qrels = {"1": {"a": 1, "b": 0, "c": 2}, "2": {"a": 1}} if qrels is None else qrels
     run = {"1": {"a": 1.0, "b": 2.0, "d": 0.5}, "2": {"a": 1.0}} if run is None else run
     return trec_eval_ref.RelevanceEvaluator(qrels, measures, **keywords).evaluate(run)
+
+
+# ---- The rooms of the file ----
+
+
+SOURCE = Path(SCRIPT).read_text(encoding="utf-8")
+CORE = ["What a measure sees", "What a measure returns", "How a measure is declared", "The measures",
+        "Requests", "Evaluating"]
+FURTHER_ROOMS = ["Files", "The interface of pytrec_eval", "Judgments by several people, and preferences",
+                 "Reporting", "Explaining", "Auditing", "Command line"]
+ROOMS = CORE + FURTHER_ROOMS
+
+
+def source_above(room):
+    """The module's source above the heading of a room."""
+    above, heading, _ = SOURCE.partition(f"\n# ---- {room} ----\n")
+    assert heading, f"there is no room {room}"
+    return above + "\n"
+
+
+def imported(path):
+    """The module in a file, under the name of the file's directory."""
+    spec = importlib.util.spec_from_file_location(path.parent.name, path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # where doctest and pickle look for it
+    spec.loader.exec_module(module)
+    return module
+
+
+@functools.cache
+def module_above(room):
+    """The module cut before a room."""
+    with tempfile.TemporaryDirectory(prefix="cut") as directory:
+        path = Path(directory) / "trec_eval_ref.py"
+        path.write_text(source_above(room), encoding="utf-8")
+        return imported(path)
+
+
+def names_in(annotation):
+    """The names that an annotation uses, in the strings within it too."""
+    for node in ast.walk(annotation):
+        if isinstance(node, ast.Name):
+            yield node.id
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield from names_in(ast.parse(node.value))
+
+
+def global_names(source):
+    """The global names that a part of a module defines, and the others that it uses, in annotations too."""
+    part = compile(source, "trec_eval_ref.py", "exec", __future__.annotations.compiler_flag)
+    defined = {step.argval for step in dis.get_instructions(part) if step.opname == "STORE_NAME"}
+    used, blocks = set(), [part]  # blocks of code: the part, its classes, its functions
+    for block in blocks:
+        blocks += filter(inspect.iscode, block.co_consts)
+        steps = list(dis.get_instructions(block))
+        own = {step.argval for step in steps if step.opname == "STORE_NAME"}  # of a class
+        used.update(step.argval for step in steps if step.opname == "LOAD_GLOBAL")
+        used.update(step.argval for step in steps if step.opname == "LOAD_NAME" and step.argval not in own)
+    for node in ast.walk(ast.parse(source)):
+        for annotation in (getattr(node, "annotation", None), getattr(node, "returns", None)):
+            if annotation is not None:
+                used.update(names_in(annotation))
+    return defined, used - defined - {"__annotations__"}
+
+
+def test_global_names_are_found():
+    assert global_names(inspect.cleandoc("""
+        import os
+        x: A = len(os.name)
+        class C(I):
+            y: list[B] = __name__
+            z = y
+            def m(self, v: "D | None", *w: E) -> "list['F']":
+                return [G for u in v if u in w] + [x, self, __name__]
+        print(lambda q: q + H)
+    """)) == ({"os", "x", "C"}, {*"ABDEFGHI", "len", "list", "print", "__name__"})
+
+
+@functools.cache
+def parts():
+    """The texts of the rooms, after what comes before the first."""
+    return re.split("^# ----.*$", SOURCE, flags=re.MULTILINE)
+
+
+@functools.cache
+def names_of_parts():
+    """The global names that each part defines, and the others that it uses."""
+    return [global_names(part) for part in parts()]
+
+
+def test_headings_of_the_rooms():
+    assert re.findall("^# ----.*$", SOURCE, re.MULTILINE) == [f"# ---- {room} ----" for room in ROOMS]
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_rooms_use_what_stands_above(room):
+    place = 1 + ROOMS.index(room)
+    assert len(parts()) == 1 + len(ROOMS)
+    defined = set(dir(builtins)).union(*(names for names, _ in names_of_parts()[:place + 1]))
+    assert names_of_parts()[place][1] - defined == set()
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_each_room_lists_its_public_names(room):
+    place = 1 + ROOMS.index(room)
+    statements = re.findall(r"^(__all__ .*?\[)([^]]*)", parts()[place], re.MULTILINE)
+    assert {start for start, _ in statements} <= {"__all__ = [" if place == 1 else "__all__ += ["}
+    defined, _ = names_of_parts()[place]
+    for _, names in statements:
+        assert defined.issuperset(re.findall(r'"(\w+)"', names))
+
+
+def test_public_names():
+    names = ("Column Evaluation Explanation JudgedRanking MEASURES Measure NICKNAMES PreferenceCounts "
+             "PreferenceGroup PreferenceRanking RELEASES Release RelevanceEvaluator Settings TrecEvalError "
+             "TrecEvalWarning Value View compute_aggregated_measure evaluate evaluate_files "
+             "example_preferences example_ranking explain explanation_lines judge judge_prefs main "
+             "parse_qrel parse_run read_prefs read_qrels read_qrels_jg read_run read_zscores signature "
+             "supported_measures supported_nicknames").split()
+    names += [measure.function.__name__ for measure in MEASURES.values()]
+    assert set(names) - set(trec_eval_ref.__all__) == set()
+
+
+@pytest.mark.parametrize("room", FURTHER_ROOMS)
+def test_module_cut_before_a_room(room):
+    module = module_above(room)
+    assert set(module.__all__) == {name for name in trec_eval_ref.__all__ if hasattr(module, name)}
+    results = doctest.testmod(module)
+    assert results.failed == 0 and results.attempted > 50
+
+
+def test_a_cut_module_has_less():
+    sizes = [len(vars(module_above(room))) for room in FURTHER_ROOMS] + [len(vars(trec_eval_ref))]
+    assert sizes == sorted(set(sizes))
+
+
+@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("collection", ["graded", "sampled"])
+def test_core_evaluates_dicts(collection, release):
+    core = module_above("Files")
+    on_qrels = {name for name, measure in MEASURES.items() if "qrels" in (measure.rel_formats or ["qrels"])}
+    assert set(core.MEASURES) == on_qrels
+    qrels, run = collection_of(collection, "qrels")
+    requests = [[*sorted(on_qrels - trec_eval_ref.RELEASES[release].lacks)], ["all_trec", "P@7"], []]
+    requests += [[name] for name, _ in IR_MEASURES if not name.startswith("RBP") or release == "10.0"]
+    for measures in requests:
+        found = core.evaluate(qrels, run, measures, release=release)
+        expected = evaluate(qrels, run, measures, release=release)
+        assert (found.topics, found.summary) == (expected.topics, expected.summary), measures
+
+
+def test_everything_has_a_docstring():
+    def without(body, prefix=""):
+        for node in body:
+            if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+                if not ast.get_docstring(node) and not re.fullmatch("__.*__", node.name):
+                    yield prefix + node.name
+                if isinstance(node, ast.ClassDef):
+                    yield from without(node.body, node.name + ".")
+    assert list(without(ast.parse(SOURCE).body)) == []
+
+
+@pytest.mark.parametrize("path", [SCRIPT, __file__], ids=["module", "tests"])
+def test_lines_are_not_long(path):
+    lines = Path(path).read_text(encoding="utf-8").splitlines()
+    assert [f"line {number}" for number, line in enumerate(lines, 1) if len(line) > 110] == []
+
+
+def test_formulas_are_found_soon():
+    assert SOURCE.splitlines().index('@measure("map")') + 1 < 540
+
+
+def test_file_is_not_long():
+    assert len(SOURCE.splitlines()) <= 5100
+
+
+EXPECTED_RECIPROCAL_RANK = '''
+@measure("ERR", cutoffs(5, 10))
+def expected_reciprocal_rank(topic: JudgedRanking, k: int) -> Value:
+    """Expected reciprocal rank at k: of the rank where a user stops, satisfied with probability s.
+
+        ERR@k = sum over the ranks r to k of s(r) / r, times 1 - s(i) for each rank i above r
+        s(r) = (2^grade - 1) / 2^(the largest grade of the topic)
+
+    >>> expected_reciprocal_rank(example_ranking("201"), 3) == 3/4 + (1 - 3/4) * 1/4 / 3
+    True
+    """
+    largest = max(topic.grade_counts, default=0)
+    ranks, terms = [], []
+    unsatisfied = 1.0
+    for rank, grade in topic.grades.items():
+        if grade > 0 and rank <= k:
+            satisfied = (2 ** grade - 1) / 2 ** largest
+            ranks.append(rank)
+            terms.append(unsatisfied * satisfied / rank)
+            unsatisfied *= 1 - satisfied
+    return add_up(ranks, terms)
+
+
+'''
+ERR_QRELS = {"1": {"a": 2, "b": 0, "c": 1}, "2": {"a": 0, "b": 1}}
+ERR_RUN = {"1": {"a": 3.0, "b": 2.0, "c": 1.0}, "2": {"a": 2.0, "b": 1.0}}
+ERR_VALUES = {"1": 3 / 4 + (1 - 3 / 4) * (1 / 4) / 3, "2": 1 / 2 / 2}
+
+
+@pytest.fixture(scope="module")
+def with_err(tmp_path_factory):
+    """A copy of the module with one more measure, in a directory with qrels and a run."""
+    above, heading, below = SOURCE.partition("# ---- Requests ----\n")
+    assert heading
+    path = write(tmp_path_factory.mktemp("with_err"), ERR_QRELS, ERR_RUN) / "trec_eval_ref.py"
+    path.write_text(above + EXPECTED_RECIPROCAL_RANK + heading + below, encoding="utf-8")
+    return imported(path)
+
+
+@pytest.mark.parametrize("requested, names", [
+    ("ERR.10", ["ERR_10"]), ("ERR@10", ["ERR_10"]), ("ERR", ["ERR_5", "ERR_10"]), ("ERR@1", ["ERR_1"])])
+def test_new_measure_on_the_command_line(with_err, requested, names):
+    command = [sys.executable, with_err.__file__, "-q", "-m", requested, *FILES]
+    one, two = (0.75, 0.0) if requested == "ERR@1" else ERR_VALUES.values()
+    expected = "".join(f"{name:<22}\t{topic}\t{value:.4f}\n" for topic, value in (
+        ("1", one), ("2", two), ("all", (one + two) / 2)) for name in names)
+    assert run_process(command, Path(with_err.__file__).parent) == Result(0, expected.encode(), "")
+
+
+def test_new_measure_in_the_library(with_err):
+    assert with_err.MEASURES["ERR"].function is with_err.expected_reciprocal_rank
+    assert "expected_reciprocal_rank" in with_err.__all__
+    assert doctest.testmod(with_err).failed == 0
+    for name in ("ERR.10", "ERR@10"):
+        values = with_err.evaluate(ERR_QRELS, ERR_RUN, [name, "map"])
+        assert {topic: of_topic["ERR_10"] for topic, of_topic in values.topics.items()} == ERR_VALUES
+        assert values.summary["ERR_10"] == (ERR_VALUES["1"] + ERR_VALUES["2"]) / 2
+    for name in ("ERR_10", "ERR.10", "ERR@10"):
+        assert with_err.RelevanceEvaluator(ERR_QRELS, {name}).evaluate(ERR_RUN) == {
+            topic: {"ERR_10": value} for topic, value in ERR_VALUES.items()}
+
+
+def test_new_measure_is_documented_and_explained(with_err):
+    directory = Path(with_err.__file__).parent
+    shown = run_main(["-h", "-m", "ERR"], directory, module=with_err)
+    assert shown.status == 0 and b"ERR (expected_reciprocal_rank)\n    parameters: cutoffs" in shown.out
+    assert b"s(r) = (2^grade - 1)" in shown.out
+    result = run_main(["--explain", "ERR.10", "-D", "0.1", *FILES], directory, module=with_err)
+    lines = result.out.decode().splitlines()
+    assert (result.status, result.err) == (0, "") and lines[0] == "ERR_10 of topic 1"
+    assert any(line.startswith("    ERR@k = sum over the ranks r to k") for line in lines)
+    rows = table_of(lines, "rank docno score grade")
+    assert [row[:6] for row in rows] == [["1", "a", "3", "2", "0.7500", "0.7500"],
+                                         ["3", "c", "1", "1", "0.0208", "0.7708"]]
+    assert "  ERR_10 = 0.7708" in lines
+
+
+def pickled(thing):
+    """What comes out of a pickle of a thing."""
+    return pickle.loads(pickle.dumps(thing))
+
+
+def test_evaluator_is_pickled():
+    qrels, run = collection_of("graded", "qrels")
+    evaluator = trec_eval_ref.RelevanceEvaluator(qrels, ["map", "ndcg_cut.3,5", "set_F_0.5", "ndcg.1=3"],
+                                                 relevance_level=2, judged_docs_only_flag=True)
+    expected = evaluator.evaluate(run)
+    assert pickled(evaluator).evaluate(run) == expected
+    code = ("import pickle, sys; evaluator, run = pickle.load(sys.stdin.buffer); "
+            "sys.stdout.buffer.write(pickle.dumps(evaluator.evaluate(run)))")
+    elsewhere = run_process([sys.executable, "-c", code], input=pickle.dumps((evaluator, run)))
+    assert (elsewhere.status, elsewhere.err) == (0, "") and pickle.loads(elsewhere.out) == expected
+
+
+@pytest.mark.parametrize("name, rel_format", [("worked", "qrels"), ("groups", "qrels_jg"),
+                                              ("groups", "qrels_prefs"), ("preferences", "prefs")])
+def test_values_and_explanations_are_pickled(name, rel_format):
+    qrels, run = collection_of(name, rel_format)
+    for requests in requests_for(rel_format, "10.0"):
+        evaluation = evaluate(qrels, run, requests, rel_format=rel_format)
+        assert type(pickled(evaluation)) is trec_eval_ref.Evaluation and pickled(evaluation) == evaluation
+        explained = trec_eval_ref.explain(qrels, run, requests, rel_format=rel_format)
+        for explanation in next(iter(explained.values())):
+            again = pickled(explanation)
+            assert pickled(explanation.column) == explanation.column == again.column
+            assert trec_eval_ref.explanation_lines(again) == trec_eval_ref.explanation_lines(explanation)
 
 
 # ---- Golden files: what trec_eval printed ----
@@ -529,7 +817,7 @@ def test_measures_agree_with_their_definitions(seed, release):
 def test_definitions_cover_the_measures_on_qrels():
     names = by_definition({"a": 1}, {"a": 1.0}, "10.0", 1, None, False, 0, {}, 0.9)
     measures = {request(name).partition(".")[0] for name in names}
-    on_qrels = {name for name, measure in MEASURES.items() if "qrels" in measure.rel_formats}
+    on_qrels = {name for name, measure in MEASURES.items() if "qrels" in (measure.rel_formats or ["qrels"])}
     assert on_qrels - measures == {"runid", "num_q", "gm_map", "gm_bpref"}
 
 
@@ -649,7 +937,7 @@ def test_levels_in_any_order():
 # ---- Names of ir_measures ----
 
 
-@pytest.mark.parametrize("name, measure", [
+IR_MEASURES = [
     ("AP", "map"), ("AP@5", "map_cut.5"), ("AP@5,10", "map_cut.5,10"), ("MAP", "map"), ("MAP@3", "map_cut.3"),
     ("nDCG", "ndcg"), ("nDCG@10", "ndcg_cut.10"), ("NDCG", "ndcg"), ("NDCG@1", "ndcg_cut.1"),
     ("P@5", "P.5"), ("Precision@5", "P.5"), ("R@10", "recall.10"), ("Recall@10", "recall.10"),
@@ -660,7 +948,10 @@ def test_levels_in_any_order():
     ("SetP", "set_P"), ("SetRelP", "set_relative_P"), ("SetR", "set_recall"), ("SetF", "set_F"),
     ("SetAP", "set_map"), ("NumQ", "num_q"), ("NumRet", "num_ret"), ("NumRel", "num_rel"),
     ("NumRelRet", "num_rel_ret"),
-])
+]
+
+
+@pytest.mark.parametrize("name, measure", IR_MEASURES)
 def test_name_of_ir_measures(name, measure, tmp_path):
     qrels = {"1": {"a": 1, "b": 0, "c": 2}, "2": {"a": 1}}
     run = {"1": {"a": 1.0, "b": 2.0, "d": 0.5}, "2": {"a": 1.0}}
@@ -1996,6 +2287,8 @@ def test_evaluator_in_threads():
 @pytest.mark.parametrize("parse, lines, parsed", [
     ("qrel", ["1 0 a 1\n", "2\t0  b -1\r\n", "1 0 c 0"], {"1": {"a": 1, "c": 0}, "2": {"b": -1}}),
     ("qrel", [b"1 0 a 1\n"], {"1": {"a": 1}}),
+    ("qrel", ["1 0 a 9223372036854775808", "1 0 b -1000000000000000000000000000000"],
+     {"1": {"a": 2 ** 63, "b": -10 ** 30}}),
     ("qrel", io.StringIO("\ufeff1 0 a 1\n\n"), {"1": {"a": 1}}),
     ("qrel", [], {}),
     ("qrel", ["\n"], {}),
@@ -2029,6 +2322,8 @@ def test_parse_file(tmp_path):
     ("run", ["1 Q0 a 1 1_0 t"], ValueError, "run:1: expected a number as score, found '1_0'"),
     ("run", ["1 Q0 a 1 2"], ValueError,
      "run:1: expected 6 fields (topic Q0 docno rank score tag), found 5: '1 Q0 a 1 2'"),
+    ("run", ["1 Q0 a 1 2 t", "1 Q0 b 2 1 t x"], ValueError,
+     "run:2: expected 6 fields (topic Q0 docno rank score tag), found 7: '1 Q0 b 2 1 t x'"),
     ("run", ["1 Q0 a 1 nan t"], ValueError,
      "run:1: expected a number as score, found 'nan', by which nothing can be ranked"),
 ])
@@ -2078,6 +2373,7 @@ def test_names_that_pytrec_eval_knows():
         "all_trec": names}
     for nickname, members in nicknames.items():
         assert trec_eval_ref.supported_nicknames[nickname] == set(members.split())
+    assert trec_eval_ref.supported_nicknames.keys() == {*nicknames, "qrels_jg", "prefs", "all_prefs"}
 
 
 def test_calls_of_beir():
@@ -2664,7 +2960,8 @@ def collection_of(name, rel_format):
 def requests_for(rel_format, release):
     """All measures that go with the format: by their names, and with other parameters."""
     known = {name for name, measure in MEASURES.items()
-             if rel_format in measure.rel_formats and name not in trec_eval_ref.RELEASES[release].lacks}
+             if rel_format in (measure.rel_formats or [rel_format])}
+    known -= trec_eval_ref.RELEASES[release].lacks
     return sorted(known), [request for request in OTHER_PARAMETERS if request.partition(".")[0] in known]
 
 
