@@ -94,8 +94,7 @@ class Release(NamedTuple):
     count_at_recall    rounds (recall level x R) to a count of documents
     evaluates_missing  whether -c evaluates topics that the run misses, or only counts them
     has_comments       whether lines that start with # are comments
-    reads_any_gain     whether a gain's grade may be any text, read as C reads
-                       integers; else gains for texts that are no integers are ignored
+    reads_any_gain     whether gains for what is no grade are read as C reads integers, or ignored
     lacks              measures that this release does not know
     """
 
@@ -128,10 +127,7 @@ class Settings(NamedTuple):
                        None is all
     collection_size    documents in the collection, for utility only (-N)
     rel_format         the format of the judgments (-R)
-    grades_as          what takes the place of grades, for names such as RBP(rel=2):
-                       ("from", 2) makes 1 of grades from 2 on and 0 of others,
-                       ("2^grade - 1",) does that, ("gains", (1, 3.0)) makes 3.0 of
-                       1; () leaves them
+    grades_as          what takes the place of grades; see `_regraded`
     """
 
     release: Release = RELEASES["10.0"]
@@ -169,7 +165,7 @@ class JudgedRanking:
 
     def __init__(self, grades: Mapping[int, int], num_ret: int, grade_counts: Mapping[int, int],
                  settings: Settings = Settings()):
-        level = max(settings.relevance_level, 0)  # a negative grade is no judgment
+        level = settings.relevance_level
         self.grades = grades
         self.num_ret = num_ret
         self.grade_counts = {grade: count for grade, count in grade_counts.items() if grade >= 0}
@@ -180,11 +176,6 @@ class JudgedRanking:
         self.relevance_level = settings.relevance_level
         self.collection_size = settings.collection_size
         self.release = settings.release
-
-    @property
-    def pattern(self) -> tuple[Any, ...]:
-        """All that a measure may look at, but the Settings: rankings of equal pattern have equal values."""
-        return self.num_ret, tuple(self.grades.items()), tuple(self.grade_counts.items())
 
     @functools.cached_property
     def judged_ranks(self) -> list[int]:
@@ -2046,6 +2037,9 @@ def _judged_rankings(judgments: Mapping[Any, int], scores: Mapping[Any, float],
 def _regraded(judgments: Mapping[Any, int], grades_as: tuple[Any, ...]) -> dict[Any, Any]:
     """Judgments with what `Settings.grades_as` puts in the place of grades; negative ones stay.
 
+    ("from", 2) makes 1 of grades from 2 on and 0 of others, ("2^grade - 1",) does
+    what it says, and ("gains", (1, 3.0)) makes 3.0 of grade 1.
+
     >>> _regraded({"a": 1, "b": 2, "c": -1}, ("from", 2))
     {'a': 0, 'b': 1, 'c': -1}
     """
@@ -2096,8 +2090,8 @@ def _checked_settings(release: str = "10.0", relevance_level: int = 1, complete:
         raise TrecEvalError("expected integers of 64 bits as relevance_level, depth and collection_size",
                             status=1) from None
     if level < 0:
-        raise TrecEvalError(f"expected a relevance level from 0, found {level}, by which documents that are not "
-                            "judged would be relevant", status=1)
+        raise TrecEvalError(f"expected a relevance level from 0, found {level}, by which documents that are "
+                            "not judged would be relevant", status=1)
     if depth is not None and depth < 0:
         raise TrecEvalError(f"expected a depth from 0, found {depth}", status=1)
     if rel_format not in REL_FORMATS:
@@ -2516,7 +2510,8 @@ def _sparse_pattern(topic: JudgedTopic) -> Optional[tuple[Any, ...]]:
     first = topic.judged[0]
     if topic.is_missing or not isinstance(first, JudgedRanking) or len(first.grades) > 8:
         return None
-    return tuple([judged.pattern for judged in topic.judged])
+    return tuple([(ranking.num_ret, tuple(ranking.grades.items()), tuple(ranking.grade_counts.items()))
+                  for ranking in topic.judged])
 
 
 _NO_ZSCORE = -1000000.0
@@ -5479,8 +5474,8 @@ def compare(qrels: Mapping[str, Any], runs: Mapping[str, Mapping[str, Mapping[st
 
 
 def compare_files(qrels: Any, runs: Any, measures: Iterable[str] = _COMPARED_BY, *,
-                  baseline: Optional[str] = None, rel_format: str = "qrels", results_format: str = "trec_results",
-                  **settings: Any) -> ComparisonTable:
+                  baseline: Optional[str] = None, rel_format: str = "qrels",
+                  results_format: str = "trec_results", **settings: Any) -> ComparisonTable:
     """As `compare`, for judgments and runs in files, as `evaluate_files` takes them, one after the other.
 
     `runs` is {name: file}, or a list of files.  A file in a list is named by its
@@ -5495,9 +5490,11 @@ def compare_files(qrels: Any, runs: Any, measures: Iterable[str] = _COMPARED_BY,
         raise TypeError(f"expected a dict or a list of files as runs, found {runs!r}")
     if isinstance(runs, Mapping):
         _items(runs, "runs", "names of runs")
-    form, layout = _format(JUDGMENT_FILES, rel_format, "judgments"), _format(RUN_FILES, results_format, "results")
+    form = _format(JUDGMENT_FILES, rel_format, "judgments")
+    layout = _format(RUN_FILES, results_format, "results")
     checked = _checked_settings(rel_format=form.rel_format, **settings)
-    sources = [Source.of(file, "run", layout) for file in (runs.values() if isinstance(runs, Mapping) else runs)]
+    files = runs.values() if isinstance(runs, Mapping) else runs
+    sources = [Source.of(file, "run", layout) for file in files]
     warned: list[str] = []
     evaluated = _evaluate_runs(Source.of(qrels, "qrels", form.layout), sources, measures, checked, warned)
     names = runs if isinstance(runs, Mapping) else _run_names(evaluated, sources)
@@ -6716,7 +6713,8 @@ def _command(argv: Sequence[str]) -> tuple[int, Iterable[bytes]]:
     if is_explained and "Zscore" in options:
         raise TrecEvalError("expected --explain without -Z, which converts what is explained", status=1)
     notes = Notes()
-    qrels, runs = Source.of(files[0], layout=qrels_layout), [Source.of(file, layout=run_layout) for file in files[1:]]
+    qrels = Source.of(files[0], layout=qrels_layout)
+    runs = [Source.of(file, layout=run_layout) for file in files[1:]]
     if "audit" in options:
         status, lines = _audit_files(qrels, runs[0], Source.of(options["audit"]), settings, digits, notes)
         _report_notes(notes.lines(), "strict" in options)
