@@ -4422,9 +4422,9 @@ def _name(name: str, width: float = 150) -> str:
     return head + tail if visible.isascii() else f"\u2068{head}{tail}\u2069"
 
 
-def _short_figure(value: float, digits: int) -> str:
-    """A number as labels show it: as in the text, but with few digits."""
-    return f"{value:.3g}" if abs(value) >= 1e6 else _figure(value, min(digits, 4))
+def _short_figure(value: float) -> str:
+    """A number as labels show it: as in the text, but never with many digits."""
+    return f"{value:.3g}" if abs(value) >= 1e6 else _figure(value, 4)
 
 
 class _Block(NamedTuple):
@@ -4644,9 +4644,9 @@ class _Ranks(NamedTuple):
                 elements += _square(*self.place(rank), side, highest, counted)[:1]
         return self.block(side + 3, elements)
 
-    def bars(self, numbers: Mapping[int, float], scale: Collection[float], kind: str, digits: int) -> _Block:
+    def bars(self, numbers: Mapping[int, float], scale: Collection[float], kind: str) -> _Block:
         """A bar at each rank for its number, on an axis with room for `scale`."""
-        texts = {rank: _short_figure(number, digits) for rank, number in numbers.items()}
+        texts = {rank: _short_figure(number) for rank, number in numbers.items()}
         axis = _axis(self.room(texts) + 5, 64, scale)
         elements = axis.lines()
         for rank, number in numbers.items():
@@ -4657,7 +4657,7 @@ class _Ranks(NamedTuple):
         elements += self.labels(texts, ends)
         return self.block(axis.top + axis.length + 8, elements)
 
-    def totals(self, lines: Mapping[str, tuple[Mapping[int, float], float]], digits: int) -> _Block:
+    def totals(self, lines: Mapping[str, tuple[Mapping[int, float], float]]) -> _Block:
         """Running totals as step lines: by kind of line what is added at which rank, and where that leads."""
         totals = {kind: list(itertools.accumulate(steps.values())) for kind, (steps, _) in lines.items()}
         axis = _axis(8, 80, [*itertools.chain(*totals.values()), *(end for _, end in lines.values())])
@@ -4667,8 +4667,8 @@ class _Ranks(NamedTuple):
             points = [(self.middle(rank), axis.y(total)) for rank, total in zip(steps, totals[kind])]
             elements.append(_step_line([(_LEFT, axis.y(0.0)), *points, (_RIGHT, axis.y(end))], kind))
             lowest = max(axis.y(end) + 4, lowest + 12)
-            elements.append(_label(474, lowest, _short_figure(end, digits), "end", "head"))
-        return self.block(96, elements)
+            elements.append(_label(474, lowest, _short_figure(end), "end", "head"))
+        return self.block(max(96, lowest + 6), elements)
 
 
 _MOST_SLOTS = 25  # as many slots have room for numbers; a longer ranking has 15 of them
@@ -4738,11 +4738,11 @@ def explanation_svg(explanation: Union[Explanation, Sequence[Explanation]], digi
         raise TrecEvalError(f"{column.name}: a picture would not help, because {reason}; use the text",
                             status=1)
     if name in ("iprec_at_recall", "11pt_avg"):
-        blocks = _interpolation_blocks(explanations, digits)
+        blocks = _interpolation_blocks(explanations)
     elif name in ("ndcg", "ndcg_cut"):
-        blocks = _ndcg_blocks(first, digits)
+        blocks = _ndcg_blocks(first)
     else:
-        blocks = _sum_blocks(first, digits)
+        blocks = _sum_blocks(first)
     summary, formula, _ = _documentation(column.measure.function)
     title = f"{column.name} of topic {_name(first.topic)}: {first.value:.{digits}f}"
     working = _working(column, first.value, digits)
@@ -4757,7 +4757,7 @@ def explanation_svg(explanation: Union[Explanation, Sequence[Explanation]], digi
     return _svg(title, description, [*head, *blocks, *map(_head, working)])
 
 
-def _sum_blocks(explanation: Explanation, digits: int) -> list[_Block]:
+def _sum_blocks(explanation: Explanation) -> list[_Block]:
     """A sum over the ranks: the ranking, what each document adds, and the running total up to the value."""
     column, view, value = explanation.column, explanation.views[0], cast(Value, explanation.value)
     name, topic = column.measure.name, view.judged
@@ -4768,42 +4768,42 @@ def _sum_blocks(explanation: Explanation, digits: int) -> list[_Block]:
     divisor = _divisor_of_sum(value)
     if divisor:
         meaning = f" ({_SUMS[name][1]})" if name in _SUMS else ""
-        how, factor, end = f", divided by {_figure(divisor, digits)}{meaning}", 1 / divisor, float(value)
+        how, factor, end = f", divided by {_short_figure(divisor)}{meaning}", 1 / divisor, float(value)
     elif name == "rbp":
         factor, end = 1 - column.arguments[0], float(value)
-        how = f", times 1 - p = {_figure(factor, digits)}"
+        how = f", times 1 - p = {_short_figure(factor)}"
     steps = {rank: number * factor for rank, number in numbers.items()}
     ranks = _shown_ranks(column, topic)
     if name == "ideal_dcg":
         ranks = _ranks(len(numbers))
-        blocks = _ideal_ranking(column, topic, ranks, numbers, numbers.values(), digits)
+        blocks = _ideal_ranking(column, topic, ranks, numbers, numbers.values())
     else:
-        blocks = _documents(column, view, ranks, numbers, numbers.values(), digits)
-    blocks += [_head(f"The bars added up{how}"), ranks.totals({"total": (steps, end)}, digits)]
+        blocks = _documents(column, view, ranks, numbers, numbers.values())
+    blocks += [_head(f"The bars added up{how}"), ranks.totals({"total": (steps, end)})]
     if name not in _NOT_OF_RELEVANT:
         blocks += _missed(column, view, ranks.slot)
     if name == "map":
         blocks += [_head("The value as an area: each relevant document is a column 1 / R wide, as high as "
                          "the precision there. The dashed line is the best precision from there on"),
-                   _recall_precision(topic, {}, digits)]
+                   _recall_precision(topic, {})]
     return blocks
 
 
-def _ndcg_blocks(explanation: Explanation, digits: int) -> list[_Block]:
+def _ndcg_blocks(explanation: Explanation) -> list[_Block]:
     """The ranking and the ideal one with what their documents gain, and the running totals of both."""
     column, view = explanation.column, explanation.views[0]
     _, dcg, ideal_dcg = cast(Value, explanation.value).working
     gained, ideal = dict(zip(dcg.ranks, dcg.terms)), dict(zip(ideal_dcg.ranks, ideal_dcg.terms))
     ranks = _shown_ranks(column, view.judged, len(ideal))
     scale = [*gained.values(), *ideal.values()]
-    return [*_documents(column, view, ranks, gained, scale, digits),
-            *_ideal_ranking(column, view.judged, ranks, ideal, scale, digits),
+    return [*_documents(column, view, ranks, gained, scale),
+            *_ideal_ranking(column, view.judged, ranks, ideal, scale),
             _head("The bars added up: dcg of the ranking (solid) and of the ideal one (dashed)"),
-            ranks.totals({"best": (ideal, ideal_dcg), "total": (gained, dcg)}, digits),
+            ranks.totals({"best": (ideal, ideal_dcg), "total": (gained, dcg)}),
             *_missed(column, view, ranks.slot)]
 
 
-def _interpolation_blocks(explanations: Sequence[Explanation], digits: int) -> list[_Block]:
+def _interpolation_blocks(explanations: Sequence[Explanation]) -> list[_Block]:
     """The precisions at relevant documents by rank, and by recall with the values at recall levels."""
     column, view, value = explanations[0].column, explanations[0].views[0], cast(Value, explanations[0].value)
     levels = {each.column.arguments[0]: cast(float, each.value) for each in explanations}
@@ -4811,10 +4811,10 @@ def _interpolation_blocks(explanations: Sequence[Explanation], digits: int) -> l
         levels = dict(zip(column.arguments[0], reversed(value.terms)))
     precisions = dict(zip(view.judged.relevant_ranks, view.judged.precisions))
     ranks = _shown_ranks(column, view.judged)
-    return [*_documents(column, view, ranks, precisions, [1.0], digits), *_missed(column, view, ranks.slot),
+    return [*_documents(column, view, ranks, precisions, [1.0]), *_missed(column, view, ranks.slot),
             _head("The same by recall (dots). The dashed line is the best precision there or further on; "
                   "circles are its values at recall levels, which are rounded to whole documents"),
-            _recall_precision(view.judged, levels, digits)]
+            _recall_precision(view.judged, levels)]
 
 
 def _shown_ranks(column: Column, topic: JudgedRanking, ideal_length: int = 0) -> _Ranks:
@@ -4828,25 +4828,25 @@ def _shown_ranks(column: Column, topic: JudgedRanking, ideal_length: int = 0) ->
     if cut is None:
         return _ranks(max(topic.num_ret, ideal_length))
     further = min(cut + 3, topic.num_ret) if cut + 3 <= _MOST_SLOTS else cut
-    return _ranks(max(cut, further, ideal_length), cut)
+    return _ranks(max(cut, further), cut)
 
 
 def _documents(column: Column, view: View, ranks: _Ranks, numbers: Mapping[int, float],
-               scale: Collection[float], digits: int) -> list[_Block]:
+               scale: Collection[float]) -> list[_Block]:
     """The ranking, what it takes to work out what documents add, and bars of that."""
     name, first = column.measure.name, [rank for rank in numbers if rank <= ranks.first]
     rows = []
     for head in _DETAILS.get(name, ()):
         if head != "ideal gain" or name == "G":
             details = {rank: _detail(head, view.judged, rank, column.arguments) for rank in first}
-            texts = {rank: _short_figure(detail, digits) for rank, detail in details.items() if detail != ""}
+            texts = {rank: _short_figure(detail) for rank, detail in details.items() if detail != ""}
             rows.append(ranks.row(head, texts))
     bar, _ = _SUMS.get(name, ("What a document adds", ""))
-    return [*_ranking(column, view, ranks), *rows, _head(bar), ranks.bars(numbers, scale, "good", digits)]
+    return [*_ranking(column, view, ranks), *rows, _head(bar), ranks.bars(numbers, scale, "good")]
 
 
 def _ideal_ranking(column: Column, topic: JudgedRanking, ranks: _Ranks, numbers: Mapping[int, float],
-                   scale: Collection[float], digits: int) -> list[_Block]:
+                   scale: Collection[float]) -> list[_Block]:
     """The documents of the ideal ranking by their grades, and bars of what they add."""
     gains = _gains_of(column.arguments)
     grades: list[Optional[float]] = []
@@ -4854,7 +4854,7 @@ def _ideal_ranking(column: Column, topic: JudgedRanking, ranks: _Ranks, numbers:
         grades += [grade] * topic.grade_counts[grade]
     return [_head("The ideal ranking: all judged documents with a gain, the largest gains first"),
             ranks.squares(grades[:len(numbers)], _counted(column, topic)), ranks.numbers(),
-            ranks.bars(numbers, scale, "bad", digits)]
+            ranks.bars(numbers, scale, "bad")]
 
 
 def _counted(column: Column, topic: JudgedRanking) -> list[int]:
@@ -4921,7 +4921,7 @@ def _missed(column: Column, view: View, slot: float) -> list[_Block]:
             row.squares([grade for _, grade in shown], (), is_missed=True)]
 
 
-def _recall_precision(topic: JudgedRanking, levels: Mapping[float, float], digits: int) -> _Block:
+def _recall_precision(topic: JudgedRanking, levels: Mapping[float, float]) -> _Block:
     """Precision by recall: a dot at each relevant document, and the best precision from there on as a line.
 
     `levels` are values at recall levels, to be marked.  Without them the area is
@@ -4951,7 +4951,7 @@ def _recall_precision(topic: JudgedRanking, levels: Mapping[float, float], digit
             elements.append(_label(x, 144, f"{level:g}", "middle"))
             if levels:
                 elements += [_dot(x, axis.y(levels[level]), "level", 5),
-                             _label(x, 158, _short_figure(levels[level], digits), "middle")]
+                             _label(x, 158, _short_figure(levels[level]), "middle")]
     return _Block(166 if levels else 152, elements)
 
 
@@ -4993,7 +4993,7 @@ def comparison_svg(measure: str, baseline: str, runs: Sequence[ComparedRun], dig
     for run in runs:
         falling = sorted(run.differences.items(), key=lambda item: (-item[1], item[0]))
         lines = _in_words(run, falling, digits)
-        blocks += [_head(lines[0]), _differences(run, falling, _axis(8, 90, scale), digits),
+        blocks += [_head(lines[0]), _differences(run, falling, _axis(8, 90, scale)),
                    *map(_paragraph, lines[1:])]
         description += lines
     return _svg(title, description, blocks)
@@ -5017,21 +5017,21 @@ def _in_words(run: ComparedRun, falling: Sequence[tuple[str, float]], digits: in
     return lines
 
 
-def _differences(run: ComparedRun, falling: Sequence[tuple[str, float]], axis: _Axis, digits: int) -> _Block:
+def _differences(run: ComparedRun, falling: Sequence[tuple[str, float]], axis: _Axis) -> _Block:
     """The differences as bars, the largest first, with their mean and its interval."""
     elements = axis.lines()
     width = min((_RIGHT - 16 - _LEFT) / max(len(falling), 1), 24)
     gap = 0.1 * width if width > 4 else 0.0
     for i, (topic, difference) in enumerate(falling):
         kind = "good" if difference > 0 else "bad"
-        tip = f"{topic}: {difference:+.{digits}f}"
+        tip = f"{topic}: {difference:+.4f}"
         elements.append(axis.bar(_LEFT + i * width + gap, width - 2 * gap, difference, kind, tip=tip))
     if run.interval is not None:
         low, high = run.interval
         elements.append(_bar(_RIGHT - 10, axis.y(high), 8, axis.y(low) - axis.y(high), "mean", 0.4))
     y = axis.y(run.mean)
     return _Block(106, [*elements, _step_line([(_LEFT, y), (_RIGHT, y)], "mean"),
-                        _label(474, y + 4, f"{run.mean:+.{min(digits, 4)}f}", "end", "head")])
+                        _label(474, y + 4, f"{run.mean:+.4f}", "end", "head")])
 
 
 # ---- Auditing ----
