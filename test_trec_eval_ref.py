@@ -3278,7 +3278,7 @@ class TestCharts:
         for panel, value in (own, dcg), (best, ideal):
             lengths = [term * unit for term in value.terms]
             assert [height for *_, height in panel] == pytest.approx(lengths, abs=0.1)
-        totals = picture["The bars added up: dcg of the ranking (solid) and of the ideal one"]
+        totals = picture["The bars added up: dcg of the ranking (solid) and the ideal one"]
         ends = {line.get("class"): steps(line)[-1][1] for line in elements(totals, "path", "best", "total")}
         assert (88 - ends["total"]) / (88 - ends["best"]) == pytest.approx(explanation.value, rel=0.01)
         assert texts(totals, "end")[-2:] == [figure(ideal), figure(dcg)]

@@ -4492,13 +4492,16 @@ def _square(x: float, width: float, height: float, grade: Optional[float], count
     return [_bar(x, 1, width, height, kind, opacity), *number]
 
 
+_COLUMNS = {"title": 46, "head": 72, "": 78}  # how many letters of each kind fit into a line, in wide fonts, too
+
+
 def _paragraph(text: str, kind: str = "") -> _Block:
     """A text of as many lines as it needs, with some space above if it is the head of something."""
     import textwrap  # here because only pictures need it
-    columns, step = (50, 20) if kind == "title" else (78, 14)
+    step = 20 if kind == "title" else 14
     space = 6 if kind == "head" else 0
-    lines = [_label(10, space + step * (i + 1) - 4, line, kind=kind)
-             for i, line in enumerate(textwrap.wrap(text, columns))]
+    lines = [_label(10, space + step * i - 4, line, kind=kind)
+             for i, line in enumerate(textwrap.wrap(text, _COLUMNS[kind]), start=1)]
     return _Block(space + step * len(lines) + 2, lines)
 
 
@@ -4686,8 +4689,8 @@ _SUMS = {  # by measure, what a bar is, and by what the bars are divided
     **dict.fromkeys(("map", "gm_map", "map_cut", "yaap", "iprec_at_recall", "11pt_avg"), (
         "The precision at each relevant document: (1 + relevant above) / rank", _BY_R)),
     **dict.fromkeys(("bpref", "gm_bpref"), (
-        "A relevant document adds 1 - n / min(R, NR); n: judged nonrelevant above", _BY_R)),
-    "infAP": ("The precision at each relevant document, estimated from what is judged above", _BY_R),
+        "A relevant document adds 1 - n / min(R, NR); n: nonrelevant above it", _BY_R)),
+    "infAP": ("The precision at each relevant document, estimated from those judged", _BY_R),
     "binG": ("A relevant document adds 1 / log2(2 + others above)", _BY_R),
     "recip_rank": ("The first relevant document adds 1 / rank", ""),
     **dict.fromkeys(("recall", "Rprec"), ("A relevant document adds 1", _BY_R)),
@@ -4696,8 +4699,8 @@ _SUMS = {  # by measure, what a bar is, and by what the bars are divided
     "success": ("The first relevant document adds 1", ""),
     "unj": ("A document that is not judged adds 1", "the cutoff"),
     **dict.fromkeys(("dcg", "ndcg", "ndcg_cut", "ideal_dcg"), ("A document adds gain / log2(rank + 1)", "")),
-    "G": ("A document adds its gain, discounted by what an ideal ranking has gained more", "all ideal gains"),
-    "rbp": ("A document adds its gain times p^(rank - 1), the chance that it is looked at", ""),
+    "G": ("A document adds its gain, discounted by what an ideal ranking has more", "all ideal gains"),
+    "rbp": ("A document adds its gain times p^(rank - 1), its chance to be looked at", ""),
     "rbp_resid": ("A document that is not judged could add p^(rank - 1)", ""),
 }
 
@@ -4783,8 +4786,8 @@ def _sum_blocks(explanation: Explanation) -> list[_Block]:
     if name not in _NOT_OF_RELEVANT:
         blocks += _missed(column, view, ranks.slot)
     if name == "map":
-        blocks += [_head("The value as an area: each relevant document is a column 1 / R wide, as high as "
-                         "the precision there. The dashed line is the best precision from there on"),
+        blocks += [_head("The value as an area: a relevant document is a column 1 / R wide and as high as the "
+                         "precision there. Dashed: the best precision from there on"),
                    _recall_precision(topic, {})]
     return blocks
 
@@ -4798,7 +4801,7 @@ def _ndcg_blocks(explanation: Explanation) -> list[_Block]:
     scale = [*gained.values(), *ideal.values()]
     return [*_documents(column, view, ranks, gained, scale),
             *_ideal_ranking(column, view.judged, ranks, ideal, scale),
-            _head("The bars added up: dcg of the ranking (solid) and of the ideal one (dashed)"),
+            _head("The bars added up: dcg of the ranking (solid) and the ideal one (dashed)"),
             ranks.totals({"best": (ideal, ideal_dcg), "total": (gained, dcg)}),
             *_missed(column, view, ranks.slot)]
 
@@ -4812,8 +4815,8 @@ def _interpolation_blocks(explanations: Sequence[Explanation]) -> list[_Block]:
     precisions = dict(zip(view.judged.relevant_ranks, view.judged.precisions))
     ranks = _shown_ranks(column, view.judged)
     return [*_documents(column, view, ranks, precisions, [1.0]), *_missed(column, view, ranks.slot),
-            _head("The same by recall (dots). The dashed line is the best precision there or further on; "
-                  "circles are its values at recall levels, which are rounded to whole documents"),
+            _head("The same by recall (dots). Dashed: the best precision there or further on. Circles: its "
+                  "values at recall levels, which are rounded to whole documents"),
             _recall_precision(view.judged, levels)]
 
 
@@ -4852,7 +4855,7 @@ def _ideal_ranking(column: Column, topic: JudgedRanking, ranks: _Ranks, numbers:
     grades: list[Optional[float]] = []
     for _, grade in sorted([(gains.get(grade, grade), grade) for grade in topic.grade_counts], reverse=True):
         grades += [grade] * topic.grade_counts[grade]
-    return [_head("The ideal ranking: all judged documents with a gain, the largest gains first"),
+    return [_head("The ideal ranking: all judged documents with a gain, the largest first"),
             ranks.squares(grades[:len(numbers)], _counted(column, topic)), ranks.numbers(),
             ranks.bars(numbers, scale, "bad")]
 
