@@ -53,6 +53,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import NamedTuple
 from unittest import mock
+from xml.etree import ElementTree
 
 import pytest
 
@@ -235,7 +236,7 @@ SOURCE = Path(SCRIPT).read_text(encoding="utf-8")
 CORE = ["What a measure sees", "What a measure returns", "How a measure is declared", "The measures",
         "Requests", "Evaluating"]
 FURTHER_ROOMS = ["Files", "The interface of pytrec_eval", "Judgments by several people, and preferences",
-                 "Reporting", "Explaining", "Comparing", "Auditing", "Command line"]
+                 "Reporting", "Explaining", "Comparing", "Pictures", "Auditing", "Command line"]
 ROOMS = CORE + FURTHER_ROOMS
 
 
@@ -4692,6 +4693,494 @@ def test_progress_names_the_run(tmp_path):
     assert terminal.screen == ""
 
 
+# ---- Pictures ----
+
+
+SVG = "{http://www.w3.org/2000/svg}"
+SVG_ATTRIBUTES = {  # all that pictures are made of; SVG 1.1 has each of them
+    "svg": {"version", "viewBox"}, "title": set(), "desc": set(), "style": {"type"}, "g": {"transform"},
+    "rect": {"x", "y", "width", "height", "class", "fill-opacity"}, "circle": {"cx", "cy", "r", "class"},
+    "path": {"d", "class"}, "text": {"x", "y", "transform", "class", "text-anchor"}}
+
+
+def elements(group, tag, *kinds):
+    """The elements of that tag and of these classes."""
+    return [element for element in group.iter(SVG + tag) if not kinds or element.get("class") in kinds]
+
+
+def kinds_of(group):
+    """The classes of the bars or squares."""
+    return [bar.get("class") for bar in elements(group, "rect")]
+
+
+def bars(group, *kinds):
+    """(x, y, width, height) of the bars or squares of these classes."""
+    return [tuple(float(bar.get(name)) for name in ("x", "y", "width", "height"))
+            for bar in elements(group, "rect", *kinds)]
+
+
+def texts(group, *anchors):
+    """The labels, or those that begin ("start"), end or have their middle at their place."""
+    labels = elements(group, "text")
+    return [label.text for label in labels if not anchors or label.get("text-anchor") in anchors]
+
+
+def place_of(label):
+    """Where a label is."""
+    place = label.get("transform") or f"{label.get('x')} {label.get('y')}"
+    return tuple(map(float, re.search(r"([-.0-9]+) ([-.0-9]+)", place).groups()))
+
+
+def steps(path):
+    """The points of a step line."""
+    points = re.findall(r"[MH]([-.0-9]+)[ V]([-.0-9]+)", path.get("d"))
+    return [(float(x), float(y)) for x, y in points]
+
+
+class Drawn:
+    """A picture that has passed what must hold for each: well-formed, self-contained, nothing cut off."""
+
+    def __init__(self, svg):
+        assert svg.isascii()
+        root = ElementTree.fromstring(svg)
+        self.title, self.description, style, paper, *self.groups = root
+        _, _, width, self.height = map(int, root.get("viewBox").split())
+        tags = [part.tag for part in (root, self.title, self.description, style, paper)]
+        assert tags == [SVG + tag for tag in ("svg", "title", "desc", "style", "rect")]
+        assert (root.get("version"), width, style.get("type")) == ("1.1", 480, "text/css")
+        assert not re.search("url|import|font-face|http", style.text)
+        kinds = set(re.findall(r"\.([a-z]+)", style.text))
+        for element in root.iter():
+            assert set(element.attrib) <= SVG_ATTRIBUTES[element.tag[len(SVG):]]
+            assert element.get("class", "paper") in kinds
+        moves = [group.get("transform") for group in self.groups]
+        tops = [float(re.fullmatch(r"translate\(0 ([.0-9]+)\)", move)[1]) for move in moves]
+        for group, top, bottom in zip(self.groups, tops, [*tops[1:], self.height]):
+            self.check_edges(group, bottom - top)
+
+    def check_edges(self, group, height_of_group):
+        """That nothing of a group is outside of it; letters are taken for narrower than they are."""
+        def is_inside(x, y):
+            return 0 <= x <= 480 and 0 <= y <= height_of_group + 0.2  # they are rounded
+
+        for x, y, width, height in bars(group):
+            assert width >= 0 and height >= 0 and is_inside(x, y) and is_inside(x + width, y + height)
+        for path in elements(group, "path"):
+            assert all(is_inside(x, y) for x, y in steps(path))
+        for label in elements(group, "text"):
+            x, y = place_of(label)
+            length = len(label.text) * (7 if label.get("class") == "title" else 4.5)
+            assert is_inside(x, y) and y >= 7
+            if "transform" in label.attrib:  # it is turned
+                assert y - length >= -2
+            elif label.get("text-anchor") == "end":
+                assert x - length >= 0
+            elif label.get("text-anchor") == "start":
+                assert x + length <= 480
+
+    def __getitem__(self, head):
+        """The group after the one that begins with this head."""
+        heads = [i for i, group in enumerate(self.groups) if "".join(texts(group)[:1]).startswith(head)]
+        return self.groups[heads[0] + 1]
+
+    def row(self, head):
+        """The first row with this head."""
+        return next(group for group in self.groups if " ".join(reversed(texts(group, "end"))).endswith(head))
+
+    def strips(self):
+        """The rows of squares."""
+        return [group for group in self.groups if texts(group)[:1] == ["grade"]]
+
+    def lines(self, kind):
+        """The step lines of that class."""
+        return [line for group in self.groups for line in elements(group, "path", kind)]
+
+    def words(self):
+        """All labels."""
+        return [text for group in self.groups for text in texts(group)]
+
+
+def drawn(qrels, run, request, **settings):
+    """The first explanation of a topic and the picture of all; the first topic, if there are several."""
+    explanations = next(iter(trec_eval_ref.explain(qrels, run, [request], **settings).values()))
+    return explanations[0], Drawn(trec_eval_ref.explanation_svg(explanations))
+
+
+def figure(value):
+    """A number as labels show it."""
+    return trec_eval_ref._figure(value, 4)
+
+
+TEN = collection_of("pictures", "qrels")  # a ranking of ten with grades 0 to 2, a tie and a missed document
+
+
+def mixed(length):
+    """A ranking with something for each measure near its top: all grades, unjudged documents, misses."""
+    grades = {f"d{rank:02d}": (1, 0, 2, 3, -1, 0, 1)[rank % 7] for rank in range(length) if rank % 5 != 1}
+    qrels = {"1": {**grades, "m1": 1, "m2": 2, "m3": 0, "m4": -1}}
+    return qrels, {"1": {f"d{rank:02d}": float(-rank) for rank in range(length)}}
+
+
+NOT_DRAWN = {
+    "it is a count or a text": {
+        "num_q", "num_ret", "num_rel", "num_rel_ret", "num_nonrel_judged_ret", "relstring"},
+    "the order of the documents plays no part in it": {
+        "set_P", "set_relative_P", "set_recall", "set_map", "set_F", "utility"},
+    "it is no sum over the ranks": {"ndcg_rel", "Rndcg"}}
+
+
+@pytest.mark.parametrize("name, settings", [
+    ("adhoc", {}), ("graded", {}), ("graded", {"relevance_level": 2}), ("ties", {"depth": 0}),
+    ("missing", {"complete": True}), ("sampled", {"release": "9.0.8", "judged_only": True})])
+def test_each_measure_is_drawn_or_a_picture_would_not_help(name, settings):
+    refused = {}
+    for requests in requests_for("qrels", settings.get("release", "10.0")):
+        explained = trec_eval_ref.explain(*collection_of(name, "qrels"), requests, **settings)
+        topic = max(explained)
+        for explanation in explained[topic]:
+            value, column = explanation.value, explanation.column
+            try:
+                picture = Drawn(trec_eval_ref.explanation_svg(explanation))
+            except TrecEvalError as error:
+                begin = f"{column.name}: a picture would not help, because "
+                assert str(error).startswith(begin) and str(error).endswith("; use the text")
+                reason = str(error)[len(begin):-len("; use the text")]
+                refused.setdefault(reason, set()).add(column.measure.name)
+            else:
+                assert picture.title.text == f"{column.name} of topic {topic}: {value:.4f}"
+                assert picture.description.text == "\n".join(trec_eval_ref.explanation_lines(explanation))
+    assert refused == NOT_DRAWN
+
+
+@pytest.mark.parametrize("rel_format, name, request_", [
+    ("qrels_jg", "groups", "map_avgjg"), ("qrels_prefs", "groups", "prefs_simp"),
+    ("prefs", "preferences", "prefs_pair")])
+def test_no_picture_of_preferences_or_of_several_people(rel_format, name, request_):
+    with pytest.raises(TrecEvalError, match="it is made of preferences, or of judgments by several people"):
+        drawn(*collection_of(name, rel_format), request_, rel_format=rel_format)
+
+
+@pytest.mark.parametrize("length", [12, 40])
+@pytest.mark.parametrize("how, request_", [
+    *((", divided", request) for request in
+      "map gm_map map_cut.7 bpref infAP binG G P.7 recall.5 Rprec relative_P.3 unj.5".split()),
+    *(("", request) for request in "dcg ideal_dcg recip_rank rbp_resid yaap".split()),
+    (", times", "rbp.p=0.5")])
+def test_bars_are_the_terms_and_the_line_is_their_running_total(length, how, request_):
+    explanation, picture = drawn(*mixed(length), request_)
+    value = explanation.value.working[1] if request_ == "gm_map" else explanation.value
+    place = next(i for i, group in enumerate(picture.groups) if elements(group, "path", "total"))
+    panel, head, totals = picture.groups[place - 2:place + 1]
+    lengths = [height for _, _, _, height in bars(panel)]
+    unit = max(lengths) / max(value.terms)
+    assert max(lengths) > 20 and lengths == pytest.approx([term * unit for term in value.terms], abs=0.1)
+    labelled = texts(picture.row("rank"), "middle")  # the ranks that have room for numbers
+    terms = [term for rank, term in zip(value.ranks, value.terms) if str(rank) in labelled]
+    assert texts(panel, "start", "middle") == list(map(figure, terms))
+    lines = [place_of(label)[1] for label in elements(panel, "text") if label.get("text-anchor") != "end"]
+    assert all(0 < y - line < 5 for line, (_, y, _, _) in zip(lines, bars(panel)))  # each just above its bar
+    (_, bottom), *points = steps(elements(totals, "path", "total")[0])
+    expected = [*itertools.accumulate(value.terms), add(value.terms)]
+    unit = (bottom - points[-1][1]) / expected[-1]
+    assert [bottom - y for _, y in points] == pytest.approx([total * unit for total in expected], abs=0.1)
+    assert texts(totals, "end")[-1] == figure(float(value) if how else add(value.terms))
+    assert texts(head)[0].startswith("The bars added up" + how)
+
+
+def test_ranking_drawn():
+    _, picture = drawn(*TEN, "map")
+    ranking, missed = picture.strips()
+    assert kinds_of(ranking) == "good other open good good other other good open other".split()
+    assert texts(ranking, "middle") == list("20110020")
+    shades = [float(square.get("fill-opacity")) for square in elements(ranking, "rect", "good")]
+    assert shades == [1, 0.65, 0.65, 1]
+    assert (kinds_of(missed), texts(missed, "middle")) == (["missed"], ["1"])
+    for head, row in (("document", "a b c d f e g h i j"), ("rank", "1 2 3 4 5 6 7 8 9 10"),
+                      ("relevant above", "0 1 2 3")):
+        assert texts(picture.row(head), "middle") == row.split()
+    _, bracket = picture.lines("tie")  # the first one is in the legend
+    (left, _), *_, (right, _) = steps(bracket)
+    places = [x for x, _, _, _ in bars(ranking)]
+    assert places[3] + 24 < left < places[4] and places[5] < right < places[6]
+    assert {"relevant (grade 1 or higher)", "judged nonrelevant", "not judged",
+            "equal scores, ordered by docno",
+            "The ranking (N = 10). Judged in all: R = 5 relevant, NR = 4 nonrelevant",
+            "The bars added up, divided by 5 (R: all relevant documents)",
+            "Missing from the ranking, so adding nothing: 1 document",
+            "map = 2.6000 / 5 = 0.5200"} <= set(picture.words())
+
+
+def test_marks_of_documents():
+    qrels = {"1": {"a": 1, "b": -1, "d": 12, "e": 2, "f": 1}}
+    run = {"1": {"a": 5, "b": 4, "c": 3, "d": 2.00000001, "e": 2}}
+    for request, settings, kinds in (
+            ("map", {}, "good open open good good"),
+            ("map", {"relevance_level": 2}, "other open open good good"),
+            ("ndcg.1=0,12=1", {"relevance_level": 5}, "other open open good good")):
+        _, picture = drawn(qrels, run, request, **settings)
+        assert kinds_of(picture.strips()[0]) == kinds.split()
+        assert texts(picture.strips()[0], "middle") == ["1", "?", "12", "2"]
+        assert "not judged (?: but in the pool)" in picture.words()
+    for release, ties in (("10.0", 0), ("9.0.8", 1)):
+        _, picture = drawn(qrels, run, "bpref", release=release)
+        assert len(picture.lines("tie")) == 2 * ties  # one in the legend
+    for request, misses in (("map", 1), ("unj.5", 0), ("rbp_resid", 0), ("ndcg.1=0", 0)):
+        _, picture = drawn(qrels, run, request)
+        assert kinds_of(picture.strips()[-1]).count("missed") == misses
+
+
+@pytest.mark.parametrize("collection", [TEN, mixed(12), mixed(40)], ids=["ten", "12", "40"])
+class TestCharts:
+
+    def test_area_is_average_precision(self, collection):
+        explanation, picture = drawn(*collection, "map")
+        chart = picture["The value as an area"]
+        topic = explanation.views[0].judged
+        columns = bars(chart)
+        assert len(columns) == len(elements(chart, "circle", "good")) == topic.hits < topic.num_rel
+        unit = 360 / topic.num_rel
+        area = sum(unit * height for _, _, _, height in columns)
+        assert area / (360 * 120) == pytest.approx(explanation.value, rel=0.001)
+        dots = [float(dot.get("cx")) for dot in elements(chart, "circle")]
+        assert dots == pytest.approx([70 + unit * i for i in range(1, topic.hits + 1)], abs=0.1)
+
+    @pytest.mark.parametrize("parameters", ["", ".0.3,0.8", ".0.4,0.9,2"])
+    @pytest.mark.parametrize("name", ["iprec_at_recall", "11pt_avg"])
+    def test_interpolated_precision(self, collection, name, parameters):
+        explained, = trec_eval_ref.explain(*collection, ["iprec_at_recall" + parameters]).values()
+        values = {one.column.arguments[0]: one.value for one in explained if one.column.arguments[0] <= 1}
+        explanation, picture = drawn(*collection, name + parameters)
+        chart = picture["The same by recall (dots)."]
+        circles = elements(chart, "circle", "level")
+        marks = [(float(circle.get("cx")), float(circle.get("cy"))) for circle in circles]
+        expected = [(70 + 360 * level, 128 - 120 * value) for level, value in values.items()]
+        assert marks == [pytest.approx(place, abs=0.1) for place in expected]
+        assert texts(chart, "middle") == [text for level, value in values.items()
+                                          for text in (f"{level:g}", figure(value))]
+        line, = elements(chart, "path", "best")
+        topic = explanation.views[0].judged
+        for i in range(topic.hits):  # above the document's recall is the best precision from there on
+            middle = 70 + 360 * (i + 0.5) / topic.num_rel
+            level = [y for x, y in steps(line) if x <= middle][-1]
+            assert level == pytest.approx(128 - 120 * max(topic.precisions[i:]), abs=0.1)
+        assert steps(line)[-1] == (430, 128)
+
+    @pytest.mark.parametrize("request_", ["ndcg", "ndcg.1=5,2=4", "ndcg_cut.3", "ndcg_cut.30"])
+    def test_ndcg(self, collection, request_):
+        explanation, picture = drawn(*collection, request_)
+        _, dcg, ideal = explanation.value.working
+        gains = {1: 5, 2: 4} if "=" in request_ else {}
+        grades = sorted(collection[0]["1"].values(), key=lambda grade: -gains.get(grade, grade))
+        shown = min(len(texts(picture.row("rank"), "middle")), len(ideal.terms))
+        assert texts(picture["The ideal ranking"], "middle") == list(map(str, grades[:shown]))
+        own, best = [bars(group) for group in picture.groups if texts(group, "end")[:1] == ["0"]][:2]
+        unit = best[0][3] / ideal.terms[0]
+        for panel, value in (own, dcg), (best, ideal):
+            lengths = [term * unit for term in value.terms]
+            assert [height for *_, height in panel] == pytest.approx(lengths, abs=0.1)
+        totals = picture["The bars added up: dcg of the ranking (solid) and the ideal one"]
+        ends = {line.get("class"): steps(line)[-1][1] for line in elements(totals, "path", "best", "total")}
+        assert (88 - ends["total"]) / (88 - ends["best"]) == pytest.approx(explanation.value, rel=0.01)
+        assert texts(totals, "end")[-2:] == [figure(ideal), figure(dcg)]
+
+
+def test_recall_levels_that_are_close_share_their_room():
+    _, picture = drawn(*TEN, "iprec_at_recall.0.4,0.41,0.55")
+    assert texts(picture["The same by recall"], "middle")[::2] == ["0.4", "0.55"]
+
+
+@pytest.mark.parametrize("request_, cut, squares", [
+    ("P.3", 3, 6), ("P.9", 9, 10), ("ndcg_cut.10", 10, 10), ("P.12", 12, 10), ("Rprec", 5, 8),
+    ("Rprec_mult.0.2", 1, 4), ("Rprec_mult.0", 0, 3)])
+def test_cutoff_is_a_line(request_, cut, squares):
+    _, picture = drawn(*TEN, request_)
+    ranks = texts(picture.row("rank"), "middle")
+    assert ranks == [str(rank) for rank in range(1, max(cut, squares) + 1)]
+    assert len(bars(picture.strips()[0])) == squares
+    assert {steps(line)[0][0] for line in picture.lines("cut")} == {70 + cut * min(36, 360 / len(ranks))}
+    assert f". Only ranks up to {cut} count" in " ".join(picture.words())
+
+
+@pytest.mark.parametrize("request_, last", [
+    ("map", "3000"), ("ndcg", "3000"), ("rbp", "3000"), ("P.1000", "1000"), ("11pt_avg", "3000")])
+def test_long_rankings_stay_readable_at_the_top(request_, last):
+    chance = random.Random(1)
+    scores = {f"GX{chance.randrange(1000):03d}-{chance.random() * 1e7:.0f}": -rank for rank in range(3000)}
+    grades = {docno: chance.choice([0, 0, 1, 2]) for docno in scores if chance.random() < 0.5}
+    _, picture = drawn({"1": grades}, {"1": scores}, request_)
+    squares = bars(picture.strips()[0])
+    top = [x for x, _, width, height in squares if width == height]
+    others = [(x, width) for x, _, width, height in squares if width != height]
+    assert top == [71 + 16 * place for place in range(15)]
+    assert 100 < len(others) < 500 and all(315 < x < x + width < 430.1 for x, width in others)
+    assert texts(picture.row("rank"), "middle") == [str(rank) for rank in range(1, 16)]
+    assert texts(picture.row("rank"), "end") == ["rank", last, "200", "50", "20"]
+    assert len(texts(picture.row("document"), "start")) == 15
+
+
+def test_highest_grade_is_seen_where_documents_share_a_place():
+    grades = {f"d{rank}": 2 if rank % 100 == 0 else rank % 2 for rank in range(3000)}
+    _, picture = drawn({"1": grades}, {"1": {docno: -rank for rank, docno in enumerate(grades)}}, "map")
+    squares = elements(picture.strips()[0], "rect", "good", "other")
+    seen = {square.get("x"): square for square in squares}.values()  # the last one of a place
+    assert sum(square.get("fill-opacity") == "1.00" for square in seen if square.get("class") == "good") > 15
+
+
+ODD = {  # a name, and how pictures show it
+    "<b>&amp;\"'": "<b>&amp;\"'", "\x07\x00\x7f": r"\x07\x00\x7f", "caf\udce9\udcff": r"caf\xe9\xff",
+    "\ud800\uffff": r"\ud800\uffff", "\u202eabc\u2069": r"\u202eabc\u2069", "a\nb\tc": r"a\x0ab\x09c",
+    "\u05d0\u05d1": "\u2068\u05d0\u05d1\u2069", "\u4e2d\u6587": "\u2068\u4e2d\u6587\u2069",
+    "\u200bx\u061c": r"\u200bx\u061c", "a" * 99 + "b": "aaaaaaa...aaaaaab",
+    "\u4e2d" * 30: "\u2068\u4e2d\u4e2d\u4e2d...\u4e2d\u4e2d\u4e2d\u2069"}
+
+
+@pytest.mark.parametrize("name, shown", ODD.items(), ids=map(ascii, ODD))
+def test_names_are_shown_whatever_they_hold(name, shown):
+    _, picture = drawn({name: {name: 1, name + "!": 1}}, {name: {name: 1.0}}, "map")
+    assert shown in texts(picture.row("document"))
+    if len(name) < 20:  # the title has more room
+        assert picture.title.text == picture.words()[0] == f"map of topic {shown}: 0.5000"
+
+
+def test_names_from_files_are_bytes(tmp_path):
+    write(tmp_path, b"t\xff 0 \xe4\xb8\xad\xe9 1\n", b"t\xff Q0 \xe4\xb8\xad\xe9 1 1 tag\n")
+    result = run_main(["--explain", "map", "--svg", "-", "qrels.txt", "run.txt"], tmp_path)
+    picture = Drawn(result.out.decode())
+    assert picture.title.text == r"map of topic t\xff: 1.0000"
+    assert "\u2068\u4e2d\\xe9\u2069" in picture.words()
+
+
+@pytest.mark.parametrize("request_, numbers", [
+    ("dcg.1=-1,2=3", ["-1", "1.8928", "-0.4307"]), ("dcg.1=1e90,2=1e99", ["1e+90", "6.31e+98", "4.31e+89"]),
+    ("dcg.1=1e-90,2=0", ["1e-90", "4.307e-91"])])
+def test_numbers_that_are_negative_large_or_small(request_, numbers):
+    qrels, run = {"1": {"a": 1, "b": 2, "d": 1}}, {"1": {"a": 4, "b": 3, "c": 2, "d": 1}}
+    _, picture = drawn(qrels, run, request_)
+    panel = picture["A document adds"]
+    assert texts(panel, "start", "middle") == numbers
+    (_, y, _, height), (_, other_y, _, other_height), *_ = bars(panel)
+    is_negative = numbers[0].startswith("-")
+    assert (other_y + other_height == y) == is_negative  # the bar above 0 ends where that below begins
+
+
+def test_totals_that_are_close_or_too_small_for_an_axis():
+    for request in ("ndcg", "ndcg.1=5e-324"):
+        _, picture = drawn({"1": {"a": 1, "b": 1}}, {"1": {"a": 2.0, "b": 1.0}}, request)
+        group, = [group for group in picture.groups if elements(group, "path", "best")]
+        (_, ideal), (_, own) = [place_of(label) for label in elements(group, "text", "head")]
+        assert own - ideal > 11.9  # so that the numbers do not overlap
+
+
+def test_several_values_are_no_picture():
+    for requests, found in (
+            (["P"], "9 (P_5 to P_1000); ask for one, such as P_5"),
+            (["official"], "29 (num_q to P_1000); ask for one, such as map"),
+            (["iprec_at_recall.0.1", "P.5"],
+             "2 (iprec_at_recall_0.10 to P_5); ask for one, such as iprec_at_recall_0.10")):
+        explanations, = trec_eval_ref.explain(*TEN, requests).values()
+        with pytest.raises(TrecEvalError) as caught:
+            trec_eval_ref.explanation_svg(explanations)
+        assert str(caught.value) == f"expected one value for a picture, found {found}"
+
+
+def test_pictures_do_not_depend_on_hashes():
+    pictures = set()
+    for seed in ("1", "2"):
+        with mock.patch.dict(ENVIRONMENT, PYTHONHASHSEED=seed):
+            command = [*PROGRAM, "--explain", "ndcg", "--svg", "-", "qrels.txt", "run.txt"]
+            pictures.add(run_process(command, FIXTURES / "pictures").out)
+    assert len(pictures) == 1 and pictures != {b""}
+
+
+def test_svg_on_the_command_line(tmp_path):
+    command = ["--explain", "bpref", "qrels.txt", "run.txt"]
+    directory, file = FIXTURES / "worked", tmp_path / "out.svg"
+    assert run_main(["--svg", file, *command], directory) == run_main(command, directory)
+    picture = file.read_bytes()
+    assert Drawn(picture.decode()).title.text == "bpref of topic 1: 0.4400"
+    assert run_main(["--svg", "-", *command], directory) == Result(0, picture, "")
+    second = run_main(["--svg", "-", "-D", "0.2", "--digits", "6", *command], directory).out
+    assert Drawn(second.decode()).title.text == "bpref of topic 2: 0.222222"
+    missing = run_main(["--svg", "-", "-c", "-D", "0.53", "--explain", "unj.5", "qrels.txt", "run.txt"],
+                       FIXTURES / "missing").out
+    note = "printed as 0: the run misses this topic, and this value is set to 0"
+    assert note in Drawn(missing.decode()).words()
+
+
+@pytest.mark.parametrize("arguments, status, message", [
+    (["--svg", "x"], 1,
+     "expected --svg with --explain MEASURE or with several runs, and without --audit\n"),
+    (["--svg", "x", "--explain", "map", "--audit", "run.txt"], 1, "expected --svg with --explain MEASURE"),
+    (["--svg", "x", "--explain", "P"], 1, "expected one value for a picture, found 9 (P_5 to P_1000)"),
+    (["--svg", "x", "--explain", "set_F"], 1, "set_F: a picture would not help, because the order"),
+    (["--svg", "no/x", "--explain", "map"], 2, "no/x: cannot be written: No such file or directory")])
+def test_svg_refused(tmp_path, arguments, status, message):
+    for name in ("qrels.txt", "run.txt"):
+        shutil.copy(FIXTURES / "worked" / name, tmp_path)
+    result = run_main([*arguments, "qrels.txt", "run.txt"], tmp_path)
+    assert (result.status, result.out) == (status, b"") and result.err.startswith("trec_eval_ref: " + message)
+    assert result.err.count("\n") == 1 and not (tmp_path / "x").exists()
+
+
+def compared_run(name, differences, interval=(-0.1, 0.2), p=0.0312):
+    """A run compared with a baseline, by its differences."""
+    values = list(differences.values())
+    better, worse = sum(value > 0 for value in values), sum(value < 0 for value in values)
+    mean = add(values) / len(values)
+    return trec_eval_ref.ComparedRun(name, differences, mean, interval, better, values.count(0), worse, p)
+
+
+def test_comparison_drawn():
+    one = compared_run("one", {"t1": 0.1, "t2": -0.25, "t3": 0.0, "t4": 0.5, "t5": 0.05, "t6": 0.2})
+    two = compared_run("\u05d0<\udcff", {"t1": -0.125, "t2": 0.0, "t3": 0.0625}, None, None)
+    picture = Drawn(trec_eval_ref.comparison_svg("map", "base&", [one, two]))
+    assert picture.title.text == "map of 2 runs compared with base&"
+    first, second = [group for group in picture.groups if elements(group, "path", "mean")]
+    assert kinds_of(first) == ["good"] * 4 + ["bad"] * 2 + ["mean"]
+    falling = [0.5, 0.2, 0.1, 0.05, 0.0, -0.25]
+    *topics, (_, interval_y, _, interval_height) = bars(first)
+    unit, zero = topics[0][3] / 0.5, topics[0][1] + topics[0][3]
+    ends = [zero - y if difference >= 0 else zero - y - height
+            for difference, (_, y, _, height) in zip(falling, topics)]
+    assert ends == pytest.approx([difference * unit for difference in falling], abs=0.1)
+    assert (interval_y, interval_height) == pytest.approx((zero - 0.2 * unit, 0.3 * unit), abs=0.1)
+    mean, = elements(first, "path", "mean")
+    assert steps(mean)[0][1] == pytest.approx(zero - 0.1 * unit, abs=0.1)
+    assert texts(first, "end")[-1] == "+0.1000"
+    tips = [bar[0].text for bar in elements(first, "rect", "good")]
+    assert tips == ["t4: +0.5000", "t6: +0.2000", "t1: +0.1000", "t5: +0.0500"]
+    assert kinds_of(second) == ["good", "bad", "bad"]
+    assert bars(second)[2][3] == pytest.approx(0.125 * unit, abs=0.1)  # on the same scale
+    lines = ["one: 4 better, 1 equal, 1 worse",
+             "mean difference +0.1000, 95 % interval -0.1000 to +0.2000, p = 0.0312",
+             "gain most: t4 (+0.5000), t6 (+0.2000), t1 (+0.1000)", "lose most: t2 (-0.2500)",
+             "\u2068\u05d0<\\xff\u2069: 1 better, 1 equal, 1 worse", "mean difference -0.0208",
+             "gain most: t3 (+0.0625)", "lose most: t1 (-0.1250)"]
+    assert [text for group in picture.groups for text in texts(group, "start")][-8:] == lines
+    assert picture.description.text.splitlines()[1:] == lines
+
+
+def test_comparison_of_many_topics():
+    chance = random.Random(2)
+    run = compared_run("run", {str(topic): chance.gauss(0, 0.1) for topic in range(2000)})
+    picture = Drawn(trec_eval_ref.comparison_svg("map", "baseline", [run]))
+    panel, = [group for group in picture.groups if elements(group, "path", "mean")]
+    heights = [height for _, _, _, height in bars(panel, "good")]
+    assert heights == sorted(heights, reverse=True)
+    assert max(x + width for x, _, width, _ in bars(panel, "good", "bad")) < 414.1
+
+
+def test_picture_of_several_runs(tmp_path):
+    runs = [FIXTURES / "compare" / name for name in ("bm25.txt", "dense.txt", "bm25_rm3.txt")]
+    arguments = ["-m", "num_ret", "-m", "P.5", "-m", "map", FIXTURES / "adhoc" / "qrels.txt", *runs]
+    alone = run_main(["--svg", "-", *arguments])
+    assert alone.status == 0 and b"<title>map of 2 runs compared with bm25</title>" in alone.out
+    with_text = run_main(["--svg", tmp_path / "runs.svg", *arguments])
+    assert with_text.out == run_main(arguments).out and (tmp_path / "runs.svg").read_bytes() == alone.out
+    nothing = run_main(["--svg", "-", "-m", "num_ret", *arguments[6:]])
+    assert (nothing.status, nothing.out) == (1, b"") and "expected a measure by which runs can be" in nothing.err
+
+
 # ---- Auditing ----
 
 
@@ -5982,6 +6471,19 @@ def printed_by_commands(console, directory):
 @POSIX
 def test_console_example(block, tmp_path):
     assert printed_by_commands(block.text, tmp_path) == block.text
+    for picture in (tmp_path / "here").glob("*.svg"):
+        assert picture.read_bytes() == (ROOT / "docs" / "pictures" / picture.name).read_bytes()
+
+
+def test_each_picture_is_drawn_and_shown_by_a_page():
+    there = {picture.name for picture in (ROOT / "docs" / "pictures").iterdir()}
+    made = set(re.findall(r"\w+\.svg", "".join(block.text for block in fenced_blocks())))
+    shown = set()
+    for page in PAGES:
+        for source, alternative in re.findall(r'<img src="(.*?)" width="[0-9]+%?" alt="(.*?)">', page_text(page)):
+            assert (page.parent / source).exists() and len(alternative) > 20
+            shown.add(Path(source).name)
+    assert there == made == shown
 
 
 @each_block("python")

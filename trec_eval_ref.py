@@ -5066,14 +5066,22 @@ def _related(column: Column, value: Union[float, str], view: View) -> Iterator[t
         yield Column("rbp_resid", MEASURES["rbp_resid"], p), rank_biased_precision_residual(view.judged, *p)
 
 
+def _is_of_gains(column: Column) -> bool:
+    """Whether a measure looks at gains, and not at the relevance level."""
+    takes_gains = any(isinstance(argument, Mapping) for argument in column.arguments)
+    return takes_gains or column.measure.name == "ndcg_cut"
+
+
+def _can_add(column: Column, topic: Any, grade: float) -> bool:
+    """Whether a document of that grade is relevant or, to a measure of gains, has one."""
+    if _is_of_gains(column):
+        return _gains_of(column.arguments).get(int(grade), grade) > 0
+    return bool(grade >= topic.relevance_level)
+
+
 def _not_retrieved(column: Column, view: View, adds_nothing: bool, all_rows: bool) -> list[str]:
     """The line about the documents missed that are relevant or, to a measure of gains, have one."""
-    takes_gains = any(isinstance(argument, Mapping) for argument in column.arguments)
-    if takes_gains or column.measure.name == "ndcg_cut":
-        gains = _gains_of(column.arguments)
-        missed = [(docno, grade) for docno, grade in view.missed if gains.get(int(grade), grade) > 0]
-    else:
-        missed = [(docno, grade) for docno, grade in view.missed if grade >= view.judged.relevance_level]
+    missed = [(docno, grade) for docno, grade in view.missed if _can_add(column, view.judged, grade)]
     if not missed:
         return []
     shown = [f"{docno} (grade {grade:g})" for docno, grade in missed]
@@ -5827,6 +5835,708 @@ def _report_comparison_json(evaluated: Mapping[str, Evaluated], comparisons: Ite
     return json.dumps(report, indent=1)
 
 
+# ---- Pictures ----
+# An explanation, or what runs gain and lose against a baseline, becomes an SVG that any browser shows.  A
+# picture is a stack of blocks, drawn with a small vocabulary: bar, square, dot, step line, axis, label.  What
+# it shows are the terms of the Value that the measure's function returned, as in the text.
+
+__all__ += ["ComparedRun", "comparison_svg", "explanation_svg"]
+
+_LEFT, _RIGHT = 70, 430  # where plots begin and end; a picture is 480 wide, and its letters 11 high
+
+# Colours of Okabe & Ito, which colour-blind people can tell apart, for a light page and for a dark one.
+_STYLE = """
+text { font: 11px Helvetica, Arial, sans-serif; fill: #222222 } text.title { font-size: 16px }
+.title, .head { font-weight: bold } .paper, text.on { fill: #ffffff } .other { fill: #d8d8d8 }
+.good { fill: #0072b2 } .bad { fill: #d55e00 } .mean { fill: #009e73; stroke: #009e73 }
+.open, .missed, .grid, .tie, .cut, .total { fill: none; stroke: #8a8a8a }
+.grid { stroke: #dddddd } .tie, .cut { stroke: #222222 } .cut { stroke-dasharray: 4 3 }
+.missed, .total { stroke: #0072b2; stroke-width: 2 }
+.best, .level { fill: none; stroke: #d55e00; stroke-width: 2 } .best { stroke-dasharray: 5 3 }
+@media (prefers-color-scheme: dark) {
+text { fill: #e8e8e8 } .paper, text.on { fill: #16191d } .other { fill: #4a4f56 } .good { fill: #56b4e9 }
+.bad { fill: #e69f00 } .grid { stroke: #3a3f46 } .tie, .cut { stroke: #e8e8e8 }
+.missed, .total { stroke: #56b4e9 } .best, .level { stroke: #e69f00 }
+}
+"""
+
+_NOT_IN_XML = "\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff"
+_UNSEEN = re.compile(f"[{_NOT_IN_XML}\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
+
+
+def _visible(match: re.Match[str]) -> str:
+    """A character that nobody would see, as Python writes it; a surrogate escape as the byte it means."""
+    code = ord(match.group())
+    if 0xdc80 <= code <= 0xdcff:
+        code -= 0xdc00
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+
+
+def _escaped(text: str) -> str:
+    """Text as XML, in ASCII."""
+    possible = re.sub(f"[{_NOT_IN_XML}]", _visible, text)
+    escaped = possible.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return escaped.encode("ascii", "xmlcharrefreplace").decode()
+
+
+def _width(text: str) -> float:
+    """About how wide a label is: fonts differ, and what is not ASCII may be as wide as Chinese."""
+    upper = sum(character.isupper() for character in text)
+    wide = sum(not character.isascii() for character in text)
+    return 6.1 * len(text) + 1.4 * upper + 5 * wide - 3 * text.count(".")
+
+
+def _fitting_name(name: str, width: float = 150) -> str:
+    """A topic, run or document as labels show it: visible, and without its middle if it is too wide.
+
+    >>> _fitting_name("clueweb12-0000tw-05-12114", 80)
+    'cluew...-12114'
+    """
+    visible = _UNSEEN.sub(_visible, name)
+    head, tail = visible, ""
+    if _width(visible) > width:
+        middle = len(visible) // 2
+        head, tail = visible[:middle][:40], visible[middle:][-40:]
+        while _width(f"{head}...{tail}") > width:
+            head, tail = head[:-1], tail[1:]
+        head += "..."
+    # Isolated, so that letters written from right to left do not turn what stands around them.
+    return head + tail if visible.isascii() else f"\u2068{head}{tail}\u2069"
+
+
+def _short_figure(value: float) -> str:
+    """A number as labels show it: as in the text, but never with many digits."""
+    return f"{value:.3g}" if abs(value) >= 1e6 else _figure(value, 4)
+
+
+class _Block(NamedTuple):
+    """A part of a picture, as wide as the picture: SVG elements between y = 0 and y = height."""
+
+    height: float
+    elements: list[str]
+
+
+def _svg(title: str, description: Iterable[str], blocks: Iterable[_Block]) -> str:
+    """Blocks, one below the other, as a picture with title and description for those who cannot see it."""
+    groups, y = [], 8.0
+    for block in blocks:
+        elements = "\n".join(dict.fromkeys(block.elements))  # far down, ranks may be drawn in the same place
+        groups.append(f'<g transform="translate(0 {y:.1f})">\n{elements}\n</g>')
+        y += block.height
+    return "\n".join([
+        f'<svg xmlns="http://www.w3.org/2000/svg" version="1.1" viewBox="0 0 480 {math.ceil(y) + 8}">',
+        f"<title>{_escaped(title)}</title>", "<desc>" + "\n".join(map(_escaped, description)) + "</desc>",
+        f'<style type="text/css">{_STYLE}</style>', '<rect width="100%" height="100%" class="paper"/>',
+        *groups, "</svg>\n"])
+
+
+def _label(x: float, y: float, text: str, anchor: str = "start", kind: str = "", turned: bool = False) -> str:
+    """A text on the line y, at x or, turned, upwards from there."""
+    place = f'transform="translate({x:.1f} {y:.1f}) rotate(-90)"' if turned else f'x="{x:.1f}" y="{y:.1f}"'
+    style = f' class="{kind}"' if kind else ""
+    return f'<text {place}{style} text-anchor="{anchor}">{_escaped(text)}</text>'
+
+
+def _bar(x: float, y: float, width: float, height: float, kind: str, opacity: float = 1,
+         tip: str = "") -> str:
+    """A rectangle with its upper left corner at x and y.  Pointing at it shows the tip."""
+    place = f'x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}"'
+    title = f"<title>{_escaped(tip)}</title>" if tip else ""
+    return f'<rect {place} class="{kind}" fill-opacity="{opacity:.2f}">{title}</rect>'
+
+
+def _dot(x: float, y: float, kind: str, radius: float) -> str:
+    """A point."""
+    return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius}" class="{kind}"/>'
+
+
+def _step_line(points: Sequence[tuple[float, float]], kind: str) -> str:
+    """A line that goes horizontally to each point's x, and then vertically to its y."""
+    (x, y), *others = points
+    steps = "".join(f"H{x:.1f}V{y:.1f}" for x, y in others)
+    return f'<path d="M{x:.1f} {y:.1f}{steps}" class="{kind}"/>'
+
+
+def _square(x: float, width: float, height: float, grade: Optional[float], counted: Collection[float],
+            is_missed: bool = False) -> list[str]:
+    """A document with its grade: blue if the grade counts, darker the higher it is; hollow if not judged."""
+    if grade is None:
+        return [_bar(x, 1, width, height, "open")]
+    kind, ink, opacity, text = "other", "", 1.0, f"{grade:g}"
+    if grade < 0:
+        kind, text = "open", "?"
+    elif is_missed:
+        kind = "missed"
+    elif grade in counted:
+        opacity = 0.3 + 0.7 * grade / (max(counted) or 1)
+        kind, ink = "good", "on" if opacity > 0.7 else ""
+    number = [_label(x + width / 2, height / 2 + 5, text, "middle", ink)] if _width(text) <= width else []
+    return [_bar(x, 1, width, height, kind, opacity), *number]
+
+
+_COLUMNS = {"title": 46, "head": 72, "": 78}  # how many letters of each kind fit into a line, in wide fonts, too
+
+
+def _paragraph(text: str, kind: str = "") -> _Block:
+    """A text of as many lines as it needs, with some space above if it is the head of something."""
+    import textwrap  # here because only pictures need it
+    step = 20 if kind == "title" else 14
+    space = 6 if kind == "head" else 0
+    lines = [_label(10, space + step * i - 4, line, kind=kind)
+             for i, line in enumerate(textwrap.wrap(text, _COLUMNS[kind]), start=1)]
+    return _Block(space + step * len(lines) + 2, lines)
+
+
+def _head(text: str) -> _Block:
+    """The head of what follows."""
+    return _paragraph(text, "head")
+
+
+class _Axis(NamedTuple):
+    """A vertical axis: where its upper end is and how long it is, and the values at its two ends."""
+
+    top: float
+    length: float
+    low: float
+    high: float
+
+    def y(self, value: float) -> float:
+        """Where a value is."""
+        return self.top + self.length * ((self.high - value) / (self.high - self.low))
+
+    def bar(self, x: float, width: float, value: float, kind: str, opacity: float = 1, tip: str = "") -> str:
+        """A bar from 0 to a value."""
+        top, bottom = self.y(max(value, 0.0)), self.y(min(value, 0.0))
+        return _bar(x, top, width, bottom - top, kind, opacity, tip)
+
+    def lines(self) -> list[str]:
+        """Lines across the plot at 0, at both ends and half way up, with their values if there is room."""
+        elements: list[str] = []
+        taken: list[float] = []
+        for value in (0.0, self.high, self.low, self.high / 2):
+            y = self.y(value)
+            if all(abs(y - other) > 12 for other in taken):
+                taken.append(y)
+                elements.append(_step_line([(_LEFT, y), (_RIGHT, y)], "grid"))
+                elements.append(_label(_LEFT - 8, y + 4, f"{value:g}", "end"))
+        return elements
+
+
+def _axis(top: float, length: float, values: Collection[float]) -> _Axis:
+    """The axis with room for 0 and for the values, and with round numbers at its ends."""
+    return _Axis(top, length, -_round_up(-min(values, default=0)), _round_up(max(values, default=0)) or 1.0)
+
+
+def _round_up(value: float) -> float:
+    """The next round number, such as 0.5, 1, 2, 3, 5, 10, 20; 0 if the value is not above 0.
+
+    >>> _round_up(0.52), _round_up(3.0), _round_up(-1.0)
+    (1.0, 3.0, 0.0)
+    """
+    if value < 1e-300:
+        return 0.0
+    power = 10.0 ** math.floor(math.log10(value))
+    return next(step * power for step in (1, 2, 3, 5, 10) if step * power >= value)
+
+
+class _Ranks(NamedTuple):
+    """The horizontal axis of a ranking.
+
+    The first ranks have slots of the same width.  What space is left in a long
+    ranking is for the others, ever closer to each other, so that the top stays readable.
+
+    first  how many ranks have a slot of the full width
+    slot   this width
+    last   the last rank shown
+    cut    the rank after which nothing counts, if there is one
+    """
+
+    first: int
+    slot: float
+    last: int
+    cut: Optional[int]
+
+    def place(self, rank: int) -> tuple[float, float]:
+        """The left end of a rank's slot, and its width.  Slots of a width below 1 share their place."""
+        if rank <= self.first:
+            return _LEFT + (rank - 1) * self.slot, self.slot
+        begin = _LEFT + self.first * self.slot + 6
+        scale = (_RIGHT - begin) / math.log(self.last / self.first)
+        left = begin + scale * math.log((rank - 1) / self.first)
+        right = begin + scale * math.log(rank / self.first)
+        return (left, right - left) if right - left >= 1 else (math.floor(left), 1.0)
+
+    def middle(self, rank: int) -> float:
+        """The middle of a rank's slot."""
+        left, width = self.place(rank)
+        return left + width / 2
+
+    def block(self, height: float, elements: list[str]) -> _Block:
+        """A block along this axis, with a line behind the last rank that counts."""
+        if self.cut is None:
+            return _Block(height, elements)
+        x = sum(self.place(self.cut)) if self.cut else _LEFT
+        return _Block(height, [*elements, _step_line([(x, 0), (x, height)], "cut")])
+
+    def room(self, texts: Mapping[int, str]) -> float:
+        """How much height texts at the first ranks need; they are turned if one is wider than its slot."""
+        width = max([_width(text) for rank, text in texts.items() if rank <= self.first], default=0.0)
+        return width + 4 if width > self.slot else 12.0
+
+    def labels(self, texts: Mapping[int, str], lines: Mapping[int, float]) -> list[str]:
+        """Texts at the first ranks, each on its line."""
+        first = [rank for rank in texts if rank <= self.first]
+        if self.room(texts) > 12:
+            return [_label(self.middle(rank) + 4, lines[rank], texts[rank], turned=True) for rank in first]
+        return [_label(self.middle(rank), lines[rank], texts[rank], "middle") for rank in first]
+
+    def row(self, head: str, texts: Mapping[int, str]) -> _Block:
+        """A row of texts at the first ranks, with its head to the left."""
+        import textwrap
+        heads = textwrap.wrap(head, 12)
+        height = max(12 * len(heads), self.room(texts)) + 4
+        elements = self.labels(texts, dict.fromkeys(texts, height - 5))
+        for i, line in enumerate(reversed(heads)):
+            elements.append(_label(_LEFT - 5, height - 5 - 12 * i, line, "end"))
+        return self.block(height, elements)
+
+    def numbers(self) -> _Block:
+        """The numbers of the first ranks, and of some of the others."""
+        row = self.row("rank", {rank: str(rank) for rank in range(1, self.first + 1)})
+        begin, end = _LEFT + self.first * self.slot, float(_RIGHT)
+        for rank in [self.last, *(step * 10 ** power for power in range(9, 0, -1) for step in (5, 2, 1))]:
+            if self.first < rank <= self.last:
+                right = min(self.middle(rank) + _width(str(rank)) / 2, _RIGHT)
+                left = right - _width(str(rank))
+                if begin + 3 < left and right <= end:
+                    row.elements.append(_label(right, row.height - 5, str(rank), "end"))
+                    end = left - 5
+        return row
+
+    def squares(self, grades: Sequence[Optional[float]], counted: Collection[float],
+                is_missed: bool = False) -> _Block:
+        """A strip of squares, one a document."""
+        side = min(self.slot - 2, 24)
+        elements = [_label(_LEFT - 5, side / 2 + 5, "grade", "end")]
+        if len(grades) > self.first:
+            begin, end = self.place(self.first + 1)[0], sum(self.place(len(grades)))
+            elements.append(_bar(begin, 1, end - begin, side, "open"))
+        for rank, grade in enumerate(grades[:self.first], start=1):
+            elements += _square(self.middle(rank) - side / 2, side, side, grade, counted, is_missed)
+        others = [(grade, rank) for rank, grade in enumerate(grades, start=1) if grade is not None]
+        for highest, rank in sorted(others):  # the highest grade last, so that no other one hides it
+            if rank > self.first and highest >= 0:
+                elements += _square(*self.place(rank), side, highest, counted)[:1]
+        return self.block(side + 3, elements)
+
+    def bars(self, numbers: Mapping[int, float], scale: Collection[float], kind: str) -> _Block:
+        """A bar at each rank for its number, on an axis with room for `scale`."""
+        texts = {rank: _short_figure(number) for rank, number in numbers.items()}
+        axis = _axis(self.room(texts) + 5, 64, scale)
+        elements = axis.lines()
+        for rank, number in numbers.items():
+            left, width = self.place(rank)
+            gap = 0.15 * width if rank <= self.first else 0.0
+            elements.append(axis.bar(left + gap, width - 2 * gap, number, kind))
+        ends = {rank: axis.y(max(number, 0.0)) - 3 for rank, number in numbers.items()}
+        elements += self.labels(texts, ends)
+        return self.block(axis.top + axis.length + 8, elements)
+
+    def totals(self, lines: Mapping[str, tuple[Mapping[int, float], float]]) -> _Block:
+        """Running totals as step lines: by kind of line what is added at which rank, and where that leads."""
+        totals = {kind: list(itertools.accumulate(steps.values())) for kind, (steps, _) in lines.items()}
+        axis = _axis(8, 80, [*itertools.chain(*totals.values()), *(end for _, end in lines.values())])
+        elements = axis.lines()
+        lowest = -math.inf
+        for kind, (steps, end) in lines.items():  # the upper line first, so that its number stands above
+            points = [(self.middle(rank), axis.y(total)) for rank, total in zip(steps, totals[kind])]
+            elements.append(_step_line([(_LEFT, axis.y(0.0)), *points, (_RIGHT, axis.y(end))], kind))
+            lowest = max(axis.y(end) + 4, lowest + 12)
+            elements.append(_label(474, lowest, _short_figure(end), "end", "head"))
+        return self.block(max(96, lowest + 6), elements)
+
+
+_MOST_SLOTS = 25  # as many slots have room for numbers; a longer ranking has 15 of them
+
+
+def _ranks(last: int, cut: Optional[int] = None) -> _Ranks:
+    """The axis for the ranks from 1 to the last one."""
+    if last > _MOST_SLOTS:
+        return _Ranks(15, 16.0, last, cut)
+    return _Ranks(last, min((_RIGHT - _LEFT) / max(last, 1), 36.0), last, cut)
+
+
+_BY_R = "R: all relevant documents"
+_SUMS = {  # by measure, what a bar is, and by what the bars are divided
+    **dict.fromkeys(("map", "gm_map", "map_cut", "yaap", "iprec_at_recall", "11pt_avg"), (
+        "The precision at each relevant document: (1 + relevant above) / rank", _BY_R)),
+    **dict.fromkeys(("bpref", "gm_bpref"), (
+        "A relevant document adds 1 - n / min(R, NR); n: nonrelevant above it", _BY_R)),
+    "infAP": ("The precision at each relevant document, estimated from those judged", _BY_R),
+    "binG": ("A relevant document adds 1 / log2(2 + others above)", _BY_R),
+    "recip_rank": ("The first relevant document adds 1 / rank", ""),
+    **dict.fromkeys(("recall", "Rprec"), ("A relevant document adds 1", _BY_R)),
+    **dict.fromkeys(("P", "Rprec_mult"), ("A relevant document adds 1", "the cutoff")),
+    "relative_P": ("A relevant document adds 1", "the cutoff or R, whichever is smaller"),
+    "success": ("The first relevant document adds 1", ""),
+    "unj": ("A document that is not judged adds 1", "the cutoff"),
+    **dict.fromkeys(("dcg", "ndcg", "ndcg_cut", "ideal_dcg"), ("A document adds gain / log2(rank + 1)", "")),
+    "G": ("A document adds its gain, discounted by what an ideal ranking has more", "all ideal gains"),
+    "rbp": ("A document adds its gain times p^(rank - 1), its chance to be looked at", ""),
+    "rbp_resid": ("A document that is not judged could add p^(rank - 1)", ""),
+}
+
+
+def _why_no_picture(explanation: Explanation) -> str:
+    """Why a picture of the value would not help; empty if it would."""
+    name, value = explanation.column.measure.name, explanation.value
+    if explanation.views[0].label or not isinstance(explanation.views[0].judged, JudgedRanking):
+        return "it is made of preferences, or of judgments by several people"
+    if explanation.column.measure.is_count or not isinstance(value, Value):
+        return "it is a count or a text"
+    if name == "utility" or name.startswith("set_"):
+        return "the order of the documents plays no part in it"
+    has_labels = any(isinstance(rank, str) for rank in value.ranks) and name != "11pt_avg"
+    return "it is no sum over the ranks" if has_labels or name in ("ndcg_rel", "Rndcg") else ""
+
+
+def explanation_svg(explanation: Union[Explanation, Sequence[Explanation]], digits: int = 4) -> str:
+    """A picture in SVG of an explanation, or of those of iprec_at_recall at several levels.
+
+    >>> explanation, = explain({"1": {"a": 1, "b": 1}}, {"1": {"c": 2.0, "a": 1.0}}, ["map"])["1"]
+    >>> explanation_svg(explanation).splitlines()[1]
+    '<title>map of topic 1: 0.2500</title>'
+
+    All of it is ASCII.  Raises TrecEvalError if a picture of the measure would not help.
+    """
+    is_one = isinstance(explanation, Explanation)
+    explanations = cast(Sequence[Explanation], [explanation] if is_one else explanation)
+    first = explanations[0]
+    column, name = first.column, first.column.measure.name
+    if len(explanations) > 1 and {each.column.measure.name for each in explanations} != {"iprec_at_recall"}:
+        drawn = [each.column.name for each in explanations if not _why_no_picture(each)] or [column.name]
+        raise TrecEvalError(f"expected one value for a picture, found {len(explanations)} ({column.name} to "
+                            f"{explanations[-1].column.name}); ask for one, such as {drawn[0]}",
+                            status=1)
+    reason = _why_no_picture(first)
+    if reason:
+        raise TrecEvalError(f"{column.name}: a picture would not help, because {reason}; use the text",
+                            status=1)
+    if name in ("iprec_at_recall", "11pt_avg"):
+        blocks = _interpolation_blocks(explanations)
+    elif name in ("ndcg", "ndcg_cut"):
+        blocks = _ndcg_blocks(first)
+    else:
+        blocks = _sum_blocks(first)
+    summary, formula, _ = _documentation(column.measure.function)
+    title = f"{column.name} of topic {_fitting_name(first.topic)}: {first.value:.{digits}f}"
+    working = _working(column, first.value, digits)
+    description = explanation_lines(first, digits=digits)
+    if len(explanations) > 1:
+        title, working = f"{name} of topic {_fitting_name(first.topic)}", []
+        for each in explanations[1:]:
+            description += _working(each.column, each.value, digits)
+    if first.note:
+        working.append(f"printed as 0: {first.note}")
+    head = [_paragraph(title, "title"), *map(_paragraph, [summary, *formula])]
+    return _svg(title, description, [*head, *blocks, *map(_head, working)])
+
+
+def _sum_blocks(explanation: Explanation) -> list[_Block]:
+    """A sum over the ranks: the ranking, what each document adds, and the running total up to the value."""
+    column, view, value = explanation.column, explanation.views[0], cast(Value, explanation.value)
+    name, topic = column.measure.name, view.judged
+    if name in ("gm_map", "gm_bpref"):
+        value = value.working[1]  # of which it is the logarithm
+    numbers = cast(dict[int, float], dict(zip(value.ranks, value.terms)))
+    how, factor, end = "", 1.0, float(add_up((), value.terms))
+    divisor = _divisor_of_sum(value)
+    if divisor:
+        meaning = f" ({_SUMS[name][1]})" if name in _SUMS else ""
+        how, factor, end = f", divided by {_short_figure(divisor)}{meaning}", 1 / divisor, float(value)
+    elif name == "rbp":
+        factor, end = 1 - column.arguments[0], float(value)
+        how = f", times 1 - p = {_short_figure(factor)}"
+    steps = {rank: number * factor for rank, number in numbers.items()}
+    ranks = _shown_ranks(column, topic)
+    if name == "ideal_dcg":
+        ranks = _ranks(len(numbers))
+        blocks = _ideal_ranking(column, topic, ranks, numbers, numbers.values())
+    else:
+        blocks = _documents(column, view, ranks, numbers, numbers.values())
+    blocks += [_head(f"The bars added up{how}"), ranks.totals({"total": (steps, end)})]
+    if name not in _NOT_OF_RELEVANT:
+        blocks += _missed(column, view, ranks.slot)
+    if name == "map":
+        blocks += [_head("The value as an area: a relevant document is a column 1 / R wide and as high as the "
+                         "precision there. Dashed: the best precision from there on"),
+                   _recall_precision(topic, {})]
+    return blocks
+
+
+def _ndcg_blocks(explanation: Explanation) -> list[_Block]:
+    """The ranking and the ideal one with what their documents gain, and the running totals of both."""
+    column, view = explanation.column, explanation.views[0]
+    _, dcg, ideal_dcg = cast(Value, explanation.value).working
+    gained, ideal = dict(zip(dcg.ranks, dcg.terms)), dict(zip(ideal_dcg.ranks, ideal_dcg.terms))
+    ranks = _shown_ranks(column, view.judged, len(ideal))
+    scale = [*gained.values(), *ideal.values()]
+    return [*_documents(column, view, ranks, gained, scale),
+            *_ideal_ranking(column, view.judged, ranks, ideal, scale),
+            _head("The bars added up: dcg of the ranking (solid) and the ideal one (dashed)"),
+            ranks.totals({"best": (ideal, ideal_dcg), "total": (gained, dcg)}),
+            *_missed(column, view, ranks.slot)]
+
+
+def _interpolation_blocks(explanations: Sequence[Explanation]) -> list[_Block]:
+    """The precisions at relevant documents by rank, and by recall with the values at recall levels."""
+    column, view, value = explanations[0].column, explanations[0].views[0], cast(Value, explanations[0].value)
+    levels = {each.column.arguments[0]: cast(float, each.value) for each in explanations}
+    if column.measure.name == "11pt_avg":
+        levels = dict(zip(column.arguments[0], reversed(value.terms)))
+    precisions = dict(zip(view.judged.relevant_ranks, view.judged.precisions))
+    ranks = _shown_ranks(column, view.judged)
+    return [*_documents(column, view, ranks, precisions, [1.0]), *_missed(column, view, ranks.slot),
+            _head("The same by recall (dots). Dashed: the best precision there or further on. Circles: its "
+                  "values at recall levels, which are rounded to whole documents"),
+            _recall_precision(view.judged, levels)]
+
+
+def _shown_ranks(column: Column, topic: JudgedRanking, ideal_length: int = 0) -> _Ranks:
+    """The ranks to be shown: all, or those up to a cutoff and, if there is room, three more."""
+    cut = None
+    if column.measure.parameters.kind == "cutoffs":
+        cut = column.arguments[0]
+    elif column.measure.name in ("Rprec", "Rprec_mult"):
+        multiple, = column.arguments or (1.0,)
+        cut = _mostly_up(multiple * topic.num_rel)
+    if cut is None:
+        return _ranks(max(topic.num_ret, ideal_length))
+    further = min(cut + 3, topic.num_ret) if cut + 3 <= _MOST_SLOTS else cut
+    return _ranks(max(cut, further), cut)
+
+
+def _documents(column: Column, view: View, ranks: _Ranks, numbers: Mapping[int, float],
+               scale: Collection[float]) -> list[_Block]:
+    """The ranking, what it takes to work out what documents add, and bars of that."""
+    name, first = column.measure.name, [rank for rank in numbers if rank <= ranks.first]
+    rows = []
+    for head in _DETAILS.get(name, ()):
+        if head != "ideal gain" or name == "G":
+            details = {rank: _detail(head, view.judged, rank, column.arguments) for rank in first}
+            texts = {rank: _short_figure(detail) for rank, detail in details.items() if detail != ""}
+            rows.append(ranks.row(head, texts))
+    bar, _ = _SUMS.get(name, ("What a document adds", ""))
+    return [*_ranking(column, view, ranks), *rows, _head(bar), ranks.bars(numbers, scale, "good")]
+
+
+def _ideal_ranking(column: Column, topic: JudgedRanking, ranks: _Ranks, numbers: Mapping[int, float],
+                   scale: Collection[float]) -> list[_Block]:
+    """The documents of the ideal ranking by their grades, and bars of what they add."""
+    gains = _gains_of(column.arguments)
+    grades: list[Optional[float]] = []
+    for _, grade in sorted([(gains.get(grade, grade), grade) for grade in topic.grade_counts], reverse=True):
+        grades += [grade] * topic.grade_counts[grade]
+    return [_head("The ideal ranking: all judged documents with a gain, the largest first"),
+            ranks.squares(grades[:len(numbers)], _counted(column, topic)), ranks.numbers(),
+            ranks.bars(numbers, scale, "bad")]
+
+
+def _counted(column: Column, topic: JudgedRanking) -> list[int]:
+    """The grades that are relevant or, to a measure of gains, have one."""
+    return [grade for grade in topic.grade_counts if _can_add(column, topic, grade)]
+
+
+def _ranking(column: Column, view: View, ranks: _Ranks) -> list[_Block]:
+    """The documents by rank, with brackets below those of the same score, and what the signs mean."""
+    topic, shown = view.judged, view.ranking[:ranks.last]
+    head = (f"The ranking (N = {topic.num_ret}). Judged in all: R = {topic.num_rel} relevant, "
+            f"NR = {topic.num_nonrel} nonrelevant")
+    if ranks.cut is not None:
+        head += f". Only ranks up to {ranks.cut} count"
+    brackets = []
+    kept = list(topic.release.keep_scores([score for _, score, *_ in shown]))
+    for _, group in itertools.groupby(range(1, len(shown) + 1), key=lambda rank: kept[rank - 1]):
+        first, *others = group
+        if others:
+            left, right = ranks.place(first)[0] + 2, sum(ranks.place(others[-1])) - 2
+            brackets.append(_step_line([(left, 1), (left, 5), (right, 1)], "tie"))
+    grades = [grade for *_, grade, _ in shown]
+    names = {rank: _fitting_name(docno, 95) for rank, (docno, *_) in enumerate(shown[:ranks.first], start=1)}
+    return [_head(head), _legend(column, topic, set(grades), bool(brackets)),
+            ranks.row("document", names), ranks.squares(grades, _counted(column, topic)),
+            *([ranks.block(6, brackets)] if brackets else []), ranks.numbers()]
+
+
+def _legend(column: Column, topic: JudgedRanking, grades: AbstractSet[Optional[float]],
+            has_ties: bool) -> _Block:
+    """What those signs of a ranking mean that are there, two in a line."""
+    judged = {grade for grade in grades if grade is not None and grade >= 0}
+    counted = judged.intersection(_counted(column, topic))
+    meanings = []
+    if counted:
+        relevant = f"relevant (grade {topic.relevance_level} or higher)"
+        meanings.append(("good", "with a gain" if _is_of_gains(column) else relevant))
+    if judged - counted:
+        meanings.append(("other", "without a gain" if _is_of_gains(column) else "judged nonrelevant"))
+    if grades - judged:
+        is_pooled = bool(grades - judged - {None})
+        meanings.append(("open", "not judged (?: but in the pool)" if is_pooled else "not judged"))
+    if has_ties:
+        meanings.append(("tie", "equal scores, ordered by docno"))
+    elements = []
+    for i, (kind, meaning) in enumerate(meanings):
+        x, y = 10 + i % 2 * 230, i // 2 * 16
+        bracket = [(x, y + 8), (x, y + 12), (x + 12, y + 8)]
+        elements.append(_step_line(bracket, kind) if kind == "tie" else _bar(x, y + 3, 11, 11, kind))
+        elements.append(_label(x + 17, y + 12, meaning))
+    return _Block(16 * math.ceil(len(meanings) / 2) + 4, elements)
+
+
+def _missed(column: Column, view: View, slot: float) -> list[_Block]:
+    """The documents that would add something but were not retrieved, as empty squares."""
+    missed = [document for document in view.missed if _can_add(column, view.judged, document[1])]
+    if not missed:
+        return []
+    shown = missed[:int((_RIGHT - _LEFT) // slot)]
+    few = f"; the first {len(shown)} are shown" if len(shown) < len(missed) else ""
+    row = _Ranks(len(shown), slot, len(shown), None)
+    return [_head(f"Missing from the ranking, so adding nothing: {_plural(len(missed), 'document')}{few}"),
+            row.row("document", {place: _fitting_name(docno, 95) for place, (docno, _) in enumerate(shown, start=1)}),
+            row.squares([grade for _, grade in shown], (), is_missed=True)]
+
+
+def _recall_precision(topic: JudgedRanking, levels: Mapping[float, float]) -> _Block:
+    """Precision by recall: a dot at each relevant document, and the best precision from there on as a line.
+
+    `levels` are values at recall levels, to be marked.  Without them the area is
+    drawn that is average precision.
+    """
+    axis = _Axis(8, 120, 0.0, 1.0)
+    unit = (_RIGHT - _LEFT) / max(topic.num_rel, 1)  # the width of a relevant document
+    gap = 1 if unit > 8 else 0
+    columns, dots, stairs = [], [], []
+    for i, (precision, peak) in enumerate(zip(topic.precisions, topic.peaks)):
+        left = _LEFT + i * unit
+        columns.append(axis.bar(left + gap, unit - 2 * gap, precision, "good", 0.3))
+        dots.append(_dot(left + unit, axis.y(precision), "good", 2.5))
+        stairs.append((left, axis.y(topic.precisions[bisect_left(topic.relevant_ranks, peak)])))
+    stairs += [(_LEFT + topic.hits * unit, axis.y(0)), (_RIGHT, axis.y(0))]
+    elements = [*axis.lines(), *([] if levels else columns), *dots,
+                _step_line([stairs[0], *stairs], "best")]
+    heads = {"precision": axis.y(0.75) + 4, "recall": 144.0}
+    if levels:
+        heads["value"] = 158.0
+    elements += [_label(_LEFT - 16, y, head, "end") for head, y in heads.items()]
+    free = 0.0  # where the room for the next numbers begins
+    for level in sorted(levels) or (0.0, 0.2, 0.4, 0.6, 0.8, 1.0):
+        x = _LEFT + (_RIGHT - _LEFT) * level
+        if free <= x <= _RIGHT:
+            free = x + 34
+            elements.append(_label(x, 144, f"{level:g}", "middle"))
+            if levels:
+                elements += [_dot(x, axis.y(levels[level]), "level", 5),
+                             _label(x, 158, _short_figure(levels[level]), "middle")]
+    return _Block(166 if levels else 152, elements)
+
+
+class ComparedRun(NamedTuple):
+    """What a run gains and loses against a baseline.
+
+    run                   its name
+    differences           {topic: its value less that of the baseline}
+    mean                  of the differences
+    interval              the mean's 95 % confidence interval; None with one topic
+    better, equal, worse  the number of topics where the run is
+    p                     of a test whether the mean differs from 0; None without one
+    """
+
+    run: str
+    differences: Mapping[str, float]
+    mean: float
+    interval: Optional[tuple[float, float]]
+    better: int
+    equal: int
+    worse: int
+    p: Optional[float]
+
+
+def comparison_svg(measure: str, baseline: str, runs: Sequence[ComparedRun], digits: int = 4) -> str:
+    """A picture in SVG of what runs gain and lose against a baseline: a panel a run, a bar a topic.
+
+    >>> run = ComparedRun("new", {"1": 0.25, "2": -0.5}, -0.125, None, better=1, equal=0, worse=1, p=None)
+    >>> comparison_svg("map", "old", [run]).splitlines()[1]
+    '<title>map of 1 run compared with old</title>'
+    """
+    title = f"{measure} of {_plural(len(runs), 'run')} compared with {_fitting_name(baseline)}"
+    key = ("A bar is a topic: how much better (up) or worse (down) the run is than the baseline. The green "
+           "line is the mean; the bar at its end is the 95 % confidence interval of the mean.")
+    scale = [0.0]
+    for run in runs:
+        scale += [*run.differences.values(), *(run.interval or ())]
+    blocks, description = [_paragraph(title, "title"), _paragraph(key)], [key]
+    for run in runs:
+        falling = sorted(run.differences.items(), key=lambda item: (-item[1], item[0]))
+        lines = _in_words(run, falling, digits)
+        blocks += [_head(lines[0]), _difference_bars(run, falling, _axis(8, 90, scale)),
+                   *map(_paragraph, lines[1:])]
+        description += lines
+    return _svg(title, description, blocks)
+
+
+def _picture_of_runs(evaluated: Mapping[str, Evaluated], comparisons: Sequence[Comparison], digits: int) -> str:
+    """The picture of the first measure by which runs are compared."""
+    if not comparisons:
+        raise TrecEvalError("expected a measure by which runs can be compared, and runs to compare, for --svg",
+                            status=1)
+    measure, baseline = comparisons[0].measure, comparisons[0].baseline
+    number = [column.name for column in evaluated[baseline].columns].index(measure)
+    of_base = _values(evaluated[baseline], number)
+    runs = []
+    for each in comparisons:
+        if each.measure == measure:
+            of_run = _values(evaluated[each.run], number)
+            differences = {_decode(topic): of_run[topic] - of_base[topic] for topic in of_base if topic in of_run}
+            runs.append(ComparedRun(each.run, differences, each.difference, each.interval, each.better, each.equal,
+                                    each.worse, each.p_holm))
+    return comparison_svg(measure, baseline, runs, digits)
+
+
+def _in_words(run: ComparedRun, falling: Sequence[tuple[str, float]], digits: int) -> list[str]:
+    """A comparison as lines: the counts, the mean, and the topics that gain and lose most."""
+    mean = f"mean difference {run.mean:+.{digits}f}"
+    if run.interval is not None:
+        low, high = run.interval
+        mean += f", 95 % interval {low:+.{digits}f} to {high:+.{digits}f}"
+    if run.p is not None:
+        mean += f", p = {_figure(run.p, digits)}"
+    lines = [f"{_fitting_name(run.run)}: {run.better} better, {run.equal} equal, {run.worse} worse", mean]
+    gaining = [(topic, difference) for topic, difference in falling[:3] if difference > 0]
+    losing = [(topic, difference) for topic, difference in falling[:-4:-1] if difference < 0]
+    for head, extremes in ("gain most", gaining), ("lose most", losing):
+        if extremes:
+            topics = [f"{_fitting_name(topic, 80)} ({difference:+.{digits}f})" for topic, difference in extremes]
+            lines.append(f"{head}: {', '.join(topics)}")
+    return lines
+
+
+def _difference_bars(run: ComparedRun, falling: Sequence[tuple[str, float]], axis: _Axis) -> _Block:
+    """The differences as bars, the largest first, with their mean and its interval."""
+    elements = axis.lines()
+    width = min((_RIGHT - 16 - _LEFT) / max(len(falling), 1), 24)
+    gap = 0.1 * width if width > 4 else 0.0
+    for i, (topic, difference) in enumerate(falling):
+        kind = "good" if difference > 0 else "bad"
+        tip = f"{topic}: {difference:+.4f}"
+        elements.append(axis.bar(_LEFT + i * width + gap, width - 2 * gap, difference, kind, tip=tip))
+    if run.interval is not None:
+        low, high = run.interval
+        elements.append(_bar(_RIGHT - 10, axis.y(high), 8, axis.y(low) - axis.y(high), "mean", 0.4))
+    y = axis.y(run.mean)
+    return _Block(106, [*elements, _step_line([(_LEFT, y), (_RIGHT, y)], "mean"),
+                        _label(474, y + 4, f"{run.mean:+.4f}", "end", "head")])
+
+
 # ---- Auditing ----
 # Somebody else's report is compared with what comes out here.  For each measure
 # that departs, one convention after another that other tools have is tried, and
@@ -6558,6 +7268,8 @@ _OPTIONS = (
     Option("", "explain", "MEASURE",
            "show for each topic how the value of a measure comes about; may be repeated"),
     Option("", "explain-all", "", "show all rows of long tables"),
+    Option("", "svg", "FILE", "with --explain, draw the value of one topic (that of -D, or the first) into an"
+           " SVG file, with several runs how they differ; - is standard output, without the text"),
     Option("", "audit", "REPORT",
            "compare what another tool printed, and find out which conventions explain it"),
     Option("", "signature", "", "print the settings that numbers depend on, in one line"),
@@ -6702,6 +7414,9 @@ def _command(argv: Sequence[str]) -> tuple[int, Iterable[bytes]]:
     is_one = len(files) == 2
     _check_number_of_runs(options, len(files) - 1)
     requests = given.get("explain", given.get("measure", ["official"] if is_one else _COMPARED_BY))
+    if "svg" in options and ("audit" in options or (is_one and "explain" not in options)):
+        raise TrecEvalError("expected --svg with --explain MEASURE or with several runs, and without --audit",
+                            status=1)
     digits = _integer_option("--digits", options.get("digits", "4"), 0, 1000)
     only = None
     for value in given.get("Debug_level", []):
@@ -6740,8 +7455,18 @@ def _command(argv: Sequence[str]) -> tuple[int, Iterable[bytes]]:
     baseline = _baseline(named, options.get("baseline"))
     comparisons = _comparisons(named, baseline) if summary and form != "csv" else []
     _report_notes([*warned, *_different_topics(named)], "strict" in options)
+    if "svg" in options:
+        picture = _picture_of_runs(named, comparisons, digits) if not is_explained else \
+            explanation_svg(_explanations(evaluated[0], evaluated[0].ordered()[0]), digits)
+        if options["svg"] == "-":
+            return 0, [picture.encode()]
     if is_explained:
-        return 0, _explanation(evaluated[0], runs[0], summary, "explain-all" in options, digits)
+        lines = _explanation(evaluated[0], runs[0], summary, "explain-all" in options, digits)
+        if "svg" in options:
+            _write_file(options["svg"], picture.encode())
+        return 0, lines
+    if "svg" in options:
+        _write_file(options["svg"], picture.encode())
     if form == "text" and is_one:
         return 0, _report_lines(evaluated[0], per_topic, summary, digits)
     if form == "json" and is_one:
@@ -6816,6 +7541,15 @@ def _write(lines: Iterable[bytes]) -> None:
             raise TrecEvalError(f"standard output: cannot be written: {error.strerror}") from None
     except UnicodeEncodeError as error:  # by what stands in for it
         raise TrecEvalError(f"standard output: cannot be written: {error}") from None
+
+
+def _write_file(name: str, content: bytes) -> None:
+    """Write a file, which may be there already."""
+    try:
+        with open(name, "wb") as file:
+            file.write(content)
+    except OSError as error:
+        raise TrecEvalError(f"{name}: cannot be written: {error.strerror}") from None
 
 
 def main(argv: Optional[Sequence[str]] = None) -> int:
