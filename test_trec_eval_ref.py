@@ -2009,10 +2009,11 @@ def test_formats_of_other_tools(tmp_path, qrels_format, run_format, pack):
         summary = evaluate_files(*FILES, ["runid", "map"], **settings).summary
     assert summary.pop("map") == 1.0
     assert list(summary) == (["runid"] if run_format in ("trec_results", "tsv") else [])
-    (tmp_path / "report.txt").write_bytes(b"map all 0.5\n")
+    (tmp_path / "report.txt").write_bytes(b"map all 0.1234\n")
     audited = run_main(["--audit", "report.txt", *options[1:5], *FILES], tmp_path)
-    assert audited.status == 3 and audited.err == ""
-    assert run_main(["--explain", "map", *options[1:5], *FILES], tmp_path).status == 0
+    program, *arguments = shlex.split(audited.out.decode().splitlines()[-1])  # what to see for this value
+    assert (audited.status, audited.err, program) == (3, "", "trec_eval_ref")
+    assert "map of topic 1" in run_main(arguments, tmp_path).out.decode()
 
 
 def test_tabs_as_separators_keep_spaces_in_names(tmp_path):
@@ -2022,8 +2023,8 @@ def test_tabs_as_separators_keep_spaces_in_names(tmp_path):
     assert printed(score(tmp_path, *options)) == {
         "query one": {"recip_rank": "0.2500"}, "all": {"recip_rank": "0.2500", "runid": "my tag"}}
     lines.insert(4, b"2\tQ0\tdoc 3\t1\t1\tt\n")  # so that the other topic comes back
-    write(tmp_path, b"query one\t0\tdoc 3\t1\n", b"".join(lines))
-    assert printed(score(tmp_path, *options))["all"]["recip_rank"] == "0.2500"
+    write(tmp_path, b"query one\t0\tdoc 3\t1\n2\t0\tdoc 3\t1\n", b"".join(lines))
+    assert printed(score(tmp_path, *options))["query one"]["recip_rank"] == "0.2500"
 
 
 def test_small_ranks_come_first_in_runs_of_ranks():
@@ -2151,10 +2152,12 @@ def test_a_file_that_unpacks_to_one_line(tmp_path):
 
 
 def test_most_that_is_read_whole(tmp_path):
-    write(tmp_path, SAME_QRELS["json"], RUN)
+    write(tmp_path, QRELS, RUN)
+    (tmp_path / "lines.txt").write_text("map 0.5\nmap 0.5\n")
+    (tmp_path / "qrels.json").write_bytes(SAME_QRELS["json"])
     with mock.patch.object(trec_eval_ref, "_LARGEST_WHOLE", 10):
-        assert_error(run_main(["-R", "json", *FILES], tmp_path), 2,
-                     "qrels.txt.*: expected at most 0 MiB.*, found more")
+        for arguments in (["--audit", "lines.txt", *FILES], ["-R", "json", "qrels.json", "run.txt"]):
+            assert_error(run_main(arguments, tmp_path), 2, r"(lines\.txt|qrels\.json).*: expected at most .*found more")
 
 
 # ---- Runs and qrels that are not grouped by topic ----
@@ -2419,8 +2422,8 @@ RED = "\x1b[31m"
 
 @pytest.mark.parametrize("arguments", [
     ["--explain", "map", *FILES], ["--explain", "relstring", *FILES], ["--audit", "report.txt", *FILES],
-    ["--explain", "prefs_pair", "-R", "qrels_prefs", *FILES], ["--explain", "map_avgjg",
-     "-R", "qrels_jg", *FILES],
+    ["--explain", "prefs_pair", "-R", "qrels_prefs", *FILES],
+    ["--explain", "map_avgjg", "-R", "qrels_jg", *FILES],
 ])
 def test_no_escape_sequence_of_a_name_reaches_a_terminal(tmp_path, arguments):
     qrels = "".join(f"{topic} {RED} {docno} {grade}\n" for topic in (RED, "1" + RED)
@@ -2432,6 +2435,11 @@ def test_no_escape_sequence_of_a_name_reaches_a_terminal(tmp_path, arguments):
     assert result.status in (0, 3), result.err
     for shown in (result.out.decode(), result.err):
         assert "\x1b" not in shown and r"\x1b" in shown
+
+
+def test_tables_are_aligned_by_names_as_they_are_shown():
+    lines = trec_eval_ref._table(["docno", "n"], [["\x1b[31m", "1"], ["doc", "2"]], True)
+    assert lines == ["  docno     n", r"  \x1b[31m  1", "  doc       2"]
 
 
 @pytest.mark.parametrize("arguments", [["-D", "0." + RED, *FILES], ["-D", RED, *FILES], [RED, "run.txt"]],
@@ -2495,6 +2503,7 @@ ODD_RUNS = [  # what, lines, message; each with a twin that is right
     ("docno with a space", ["1 Q0 my doc 1 2.5 t"],
      r":1: .* found '1 Q0 my doc 1 2\.5 t': does a field hold a space"),
     ("docno with a number", ["1 Q0 a 1 9 t", "1 Q0 doc 7 1 2.5 t"], r":2: .* found '1 Q0 doc 7 1 2\.5 t'"),
+    ("docno with a space, no rank", ["1 Q0 my doc 2.5 bm25 v2"], r":1: .*: does a field hold a space"),
     ("docno with a space and tabs", ["1\tQ0\tmy doc\t1\t2.5\tt"],
      r"hold a space or a line end\?; -T tsv reads"),
     ("line ends of CR", ["1 Q0 a 1 2.5 t\r1 Q0 b 2 1.5 t"], r":1: .* found '1 Q0 a 1 2.5 t\\r1 Q0"),
@@ -2511,8 +2520,7 @@ ODD_RUNS = [  # what, lines, message; each with a twin that is right
 ]
 RIGHT_RUNS = [
     ("tag with spaces", ["1 Q0 d 1 2.5 bm25 k1=0.9", "1 Q0 e 1.0 2.0 Inf model 7 \r"]),
-    ("two topics of nineteen that fall", [line.replace("0.5", "9") if line[:2] in ("0 ", "1 ") else line
-                                          for line in DISTANCES[:95]]),
+    ("one topic of nineteen that falls", [DISTANCES[0].replace("0.5", "9"), *DISTANCES[1:95]]),
     ("one topic", DISTANCES[:5]),
     ("topics of two documents", [line for i, line in enumerate(DISTANCES) if i % 5 < 2]),
     ("ranks of 0", [f"{topic} Q0 d{i} 0 {i} t" for topic in range(9) for i in range(9)]),

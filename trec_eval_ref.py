@@ -3305,11 +3305,11 @@ def _object(pairs: list[tuple[str, Any]]) -> Any:
 def _json_items(part: Any, place: str, kind: str) -> dict[bytes, Any]:
     """What a part of a JSON file holds, by name as bytes.  Raises if it is no object, or of odd names."""
     if not isinstance(part, dict):
-        found = type(part).__name__
         if isinstance(part, list) and part and isinstance(part[0], tuple):
             names = Counter([name for name, _ in part])
-            found = _quoted(next(name for name in names if names[name] > 1)) + " again"
-        raise TrecEvalError(f"{place}: expected an object with each {kind} once, found {found}")
+            again = next(name for name in names if names[name] > 1)
+            raise TrecEvalError(f"{place}: expected each {kind} once, found {_quoted(again)} again")
+        raise TrecEvalError(f"{place}: expected an object of {kind}s, found {type(part).__name__}")
     for name in part:
         if not name or "\n" in name:
             raise TrecEvalError(f"{place}: expected a {kind} in one line, found {name!r}")
