@@ -5995,7 +5995,10 @@ def test_help_shows_the_options_and_the_documentation_of_measures():
     assert (result.status, result.err) == (0, "")
     for option in ("-q, --query_eval_wanted", "--release", "--json", "--strict", "--digits"):
         assert option in result.out.decode()
-    assert "min(n, R)" not in result.out.decode()
+    text = result.out.decode()
+    assert "min(n, R)" not in text and text.index("  trec_eval_ref -m nDCG@10") < text.index("-q, --query_eval")
+    assert max(map(len, text.splitlines())) <= 80 and not re.search(" $", text, re.MULTILINE)
+    assert set(re.search(r"^measures: ((?:.|\n  )*)", text, re.MULTILINE).group(1).split()) == set(MEASURES)
     result = run_main(["-h", "-m", "bpref", "-m", "set"])
     assert result.status == 0 and b"min(n, R)" in result.out and b"set_recall = hits / R" in result.out
     assert run_main(["-h", "-m", "mapp"])[:2] == (1, b"")

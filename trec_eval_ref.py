@@ -7241,7 +7241,7 @@ _OPTIONS = (
     Option("h", "help", "", "print this help, with the documentation of every measure named by -m"),
     Option("v", "version", "", "print the version"),
     Option("q", "query_eval_wanted", "", "print the values of each topic, too"),
-    Option("m", "measure", "MEASURE", "a measure (P, P.5,10 with parameters, P@5,10 for cutoffs) or a"
+    Option("m", "measure", "MEASURE", "a measure (P, P.5,10 with parameters, nDCG@10) or a"
            " nickname (official, set, all_trec); may be repeated; default: official"),
     Option("c", "complete_rel_info_wanted", "",
            "average over all topics of the qrels, not only those in the run"),
@@ -7281,26 +7281,39 @@ _OPTIONS = (
 _USAGE = """\
 usage: trec_eval_ref [options] QRELS RUN [RUN ...]
 
-Score a run as trec_eval does.  QRELS has lines of `topic iter docno grade`, RUN lines of
-`topic Q0 docno rank score tag`.  One may be - (standard input), and each may be compressed.
+  trec_eval_ref qrels.txt run.txt                      the usual measures
+  trec_eval_ref -m nDCG@10 -m AP qrels.txt run.txt     these two
+  trec_eval_ref -q -m map qrels.txt run.txt            of each topic, too
+  trec_eval_ref -m nDCG@10 qrels.txt old.txt new.txt   runs compared, with tests
+  trec_eval_ref --explain map -D 0.301 qrels.txt run.txt
+                                                       topic 301 explained
+  trec_eval_ref -h -m bpref                            what a measure is
 
-Of several runs, a table is printed, and each is compared with the first.  Their default measures are
-map, P_10, recall_1000 and ndcg_cut_10.
+Score a run as trec_eval does.  QRELS has lines of `topic iter docno grade`, RUN
+lines of `topic Q0 docno rank score tag`.  One may be - (standard input), and
+each may be compressed.  Measures have trec_eval's names, or those of
+ir_measures, BEIR, MTEB and ranx: P(rel=2)@5, RR@10, map_at_10, hit_rate@5.
 
-With -R qrels_jg and -R qrels_prefs, QRELS has lines of `topic group docno grade`, with -R prefs of
-`topic group subgroup docno level`: judgments or preferences of several people, the groups.
+Of several runs, a table is printed, and each is compared with the first.  Their
+default measures are map, P_10, recall_1000 and ndcg_cut_10.
+
+With -R qrels_jg and -R qrels_prefs, QRELS has lines of `topic group docno
+grade`, with -R prefs of `topic group subgroup docno level`: judgments or
+preferences of several people, the groups.
 """
 
 
 def _help(requests: Iterable[str], settings: Settings) -> str:
     """The help page, and the documentation of each measure asked for."""
     import inspect
+    import textwrap
     lines = [_USAGE]
     for option in _OPTIONS:
         short = f"-{option.short}, " if option.short else ""
-        lines.append(f"  {short}--{option.long} {option.value}")
-        lines.append(f"        {option.help}")
-    lines += ["", "measures: " + " ".join(MEASURES), "nicknames: " + " ".join(NICKNAMES)]
+        lines.append(f"  {short}--{option.long} {option.value}".rstrip())
+        lines += textwrap.wrap(option.help, 80, initial_indent=8 * " ", subsequent_indent=8 * " ")
+    for head, names in (("measures: ", MEASURES), ("nicknames: ", NICKNAMES)):
+        lines += ["", *textwrap.wrap(head + " ".join(names), 80, subsequent_indent="  ")]
     for request in requests:
         for member in _measures_of(request, settings):
             measure = MEASURES[member]
