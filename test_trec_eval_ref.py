@@ -958,8 +958,8 @@ OTHER_NAMES = [  # a name, the request of trec_eval's that means the same, and s
     ("P@5", "P.5", {}), ("p@5", "P.5", {}), ("Precision@5", "P.5", {}), ("precision@5", "P.5", {}),
     ("R@10", "recall.10", {}), ("recall@10", "recall.10", {}), ("recall_at_1000", "recall.1000", {}),
     ("RR", "recip_rank", {}), ("MRR", "recip_rank", {}), ("mrr", "recip_rank", {}),
-    ("RR@2", "recip_rank", {"depth": 2}), ("MRR@2", "recip_rank",
-     {"depth": 2}), ("mrr@2", "recip_rank", {"depth": 2}),
+    ("RR@2", "recip_rank", {"depth": 2}), ("MRR@2", "recip_rank", {"depth": 2}),
+    ("mrr@2", "recip_rank", {"depth": 2}),
     ("RR(rel=2)@2", "recip_rank", {"depth": 2, "relevance_level": 2}),
     ("RPrec", "Rprec", {}), ("Bpref", "bpref", {}), ("BPref", "bpref", {}), ("infap", "infAP", {}),
     ("IPrec@0.1", "iprec_at_recall.0.1", {}), ("Success@5", "success.5", {}), ("hit_rate@5", "success.5", {}),
@@ -1094,8 +1094,8 @@ NO_NAMES = [  # a name that means nothing, and the message
     ("all_qrels", "unknown measure 'all_qrels'; did you mean all_trec?"),
     ("recall_cap@10", "unknown measure 'recall_cap@10'; did you mean relative_P@10?"),
     ("nDGC@10", "unknown measure 'nDGC@10'; did you mean ndcg@10?"),
-    ("nDCG10", "unknown measure 'nDCG10'; did you mean ndcg@10?"), ("mapp",
-     "unknown measure 'mapp'; did you mean map?"),
+    ("nDCG10", "unknown measure 'nDCG10'; did you mean ndcg@10?"),
+    ("mapp", "unknown measure 'mapp'; did you mean map?"),
     ("xyz", "unknown measure 'xyz'"),
 ]
 
@@ -1137,20 +1137,10 @@ def test_parameters_that_are_read_in_another_way_than_they_look(request_, name, 
     assert run_main(["--strict", "-m", request_, "qrels.txt", "run.txt"], FIXTURES / "graded").status == 2
 
 
-@pytest.mark.parametrize("request_",
-    ["P.5,10",
-    "P. 5, 10",
-    " recall.100",
-    "relstring.1e1",
-    "relstring.7.",
-    "P_10",
-    "iprec_at_recall_0.10",
-    "utility_1,-1,0,0",
-    "rbp_p=0.8",
-    "ndcg.1=2,3=4",
-    "11pt_avg_.25,.5",
-    "P@5",
-     "nDCG(gains={1: 1, 2: 3})@5"])
+@pytest.mark.parametrize("request_", [
+    "P.5,10", "P. 5, 10", " recall.100", "relstring.1e1", "relstring.7.", "P_10", "iprec_at_recall_0.10",
+    "utility_1,-1,0,0", "rbp_p=0.8", "ndcg.1=2,3=4", "11pt_avg_.25,.5", "P@5", "nDCG(gains={1: 1, 2: 3})@5",
+])
 def test_parameters_that_are_read_as_they_look(request_):
     result = run_main(["-m", request_, "qrels.txt", "run.txt"], FIXTURES / "worked")
     assert (result.status, result.err) == (0, "")
@@ -1625,25 +1615,19 @@ class DataFrame:
     """Stands for that of pandas."""
 
 
-@pytest.mark.parametrize("qrels, run, message",
-    [ ("qrels.txt",
-    "run.txt",
-    "expected a dict of dicts as qrels, found str; for files there is evaluate_files"),
-    ({"1": {"a": 1}},
-    Path("run.txt"),
-    "expected a dict of dicts as run, found PosixPath; for files there is evaluate_files"),
-    (DataFrame(),
-    {},
-    "expected a dict of dicts as qrels, found DataFrame; make one by "
-    "{t: dict(zip(g.docno, g.score)) for t, g in frame.groupby('topic')}"),
-    ({"1": {"a": 2.5}},
-    {"1": {"a": 1}},
-    "topic '1', document 'a': expected an integer of 64 bits as grade, found 2.5; "
-    "are qrels and run the wrong way round?"),
-    ({"1": {"a": 2.5}},
-    {"1": {"a": 1.5}},
-    "topic '1', document 'a': expected an integer of 64 bits as grade, found 2.5"),
-     ])
+@pytest.mark.parametrize("qrels, run, message", [
+    ("qrels.txt", "run.txt",
+     "expected a dict of dicts as qrels, found str; for files there is evaluate_files"),
+    ({"1": {"a": 1}}, Path("run.txt"),
+     "expected a dict of dicts as run, found PosixPath; for files there is evaluate_files"),
+    (DataFrame(), {}, "expected a dict of dicts as qrels, found DataFrame; make one by "
+     "{t: dict(zip(g.docno, g.score)) for t, g in frame.groupby('topic')}"),
+    ({"1": {"a": 2.5}}, {"1": {"a": 1}},
+     "topic '1', document 'a': expected an integer of 64 bits as grade, found 2.5; "
+     "are qrels and run the wrong way round?"),
+    ({"1": {"a": 2.5}}, {"1": {"a": 1.5}},
+     "topic '1', document 'a': expected an integer of 64 bits as grade, found 2.5"),
+])
 def test_what_to_do_instead(qrels, run, message):
     with pytest.raises(TypeError) as caught:
         evaluate(qrels, run, ["map"])
@@ -2157,7 +2141,8 @@ def test_most_that_is_read_whole(tmp_path):
     (tmp_path / "qrels.json").write_bytes(SAME_QRELS["json"])
     with mock.patch.object(trec_eval_ref, "_LARGEST_WHOLE", 10):
         for arguments in (["--audit", "lines.txt", *FILES], ["-R", "json", "qrels.json", "run.txt"]):
-            assert_error(run_main(arguments, tmp_path), 2, r"(lines\.txt|qrels\.json).*: expected at most .*found more")
+            message = r"(lines\.txt|qrels\.json).*: expected at most .*found more"
+            assert_error(run_main(arguments, tmp_path), 2, message)
 
 
 # ---- Runs and qrels that are not grouped by topic ----
@@ -2489,8 +2474,8 @@ def test_warning(tmp_path, qrels, run, options, message):
 @pytest.mark.parametrize("options", [
     ["-m", "P.5", "-m", "P.5"], ["-m", "P.5", "-m", "official"], ["-m", "utility"],
     ["-m", "utility.1,-1,0,2", "-N", "9"],
-    ["-m", "rbp.p=0.8,1=0.5"], ["-m", "all_trec"], ["-c"], ["-D", "0.1"], ["-D",
-        "2.1"], ["-D", "0"], ["-D", "2", "-D", "0.1"], ["--strict"],
+    ["-m", "rbp.p=0.8,1=0.5"], ["-m", "all_trec"], ["-c"], ["-D", "0.1"],
+    ["-D", "2.1"], ["-D", "0"], ["-D", "2", "-D", "0.1"], ["--strict"],
 ], ids=" ".join)
 def test_no_warning(tmp_path, options):
     write(tmp_path, QRELS, RUN)
@@ -2876,18 +2861,17 @@ def test_type_errors_of_scores(run, message, release):
         evaluated(["map"], run=run, release=release)
 
 
-@pytest.mark.parametrize("keywords, message",
-    [ ({"relevance_level": 0},
-    "expected a relevance_level from 1, found 0; evaluate() takes relevance_level=0"),
-    ({"relevance_level": -1},
-    "expected a relevance_level from 1, found -1"),
+@pytest.mark.parametrize("keywords, message", [
+    ({"relevance_level": 0},
+     "expected a relevance_level from 1, found 0; evaluate() takes relevance_level=0"),
+    ({"relevance_level": -1}, "expected a relevance_level from 1, found -1"),
     ({"relevance_level": 1.0},
-    "expected integers as relevance_level and judged_docs_only_flag, found 1.0 and False"),
+     "expected integers as relevance_level and judged_docs_only_flag, found 1.0 and False"),
     ({"relevance_level": "1"},
-    "expected integers as relevance_level and judged_docs_only_flag, found '1' and False"),
+     "expected integers as relevance_level and judged_docs_only_flag, found '1' and False"),
     ({"judged_docs_only_flag": "no"},
-    "expected integers as relevance_level and judged_docs_only_flag, found 1 and 'no'"),
-     ])
+     "expected integers as relevance_level and judged_docs_only_flag, found 1 and 'no'"),
+])
 def test_type_errors_of_settings(keywords, message):
     with pytest.raises(TypeError, match="^%s$" % re.escape(message)):
         evaluated(["map"], **keywords)
@@ -5186,7 +5170,8 @@ def test_picture_of_several_runs(tmp_path):
     with_text = run_main(["--svg", tmp_path / "runs.svg", *arguments])
     assert with_text.out == run_main(arguments).out and (tmp_path / "runs.svg").read_bytes() == alone.out
     nothing = run_main(["--svg", "-", "-m", "num_ret", *arguments[6:]])
-    assert (nothing.status, nothing.out) == (1, b"") and "expected a measure by which runs can be" in nothing.err
+    assert (nothing.status, nothing.out) == (1, b"")
+    assert "expected a measure by which runs can be" in nothing.err
 
 
 # ---- Auditing ----
@@ -5895,23 +5880,8 @@ def test_the_last_debug_option_with_a_topic_counts(tmp_path):
 def test_blanks_around_the_values_of_options_are_stripped(tmp_path):
     write(tmp_path, QRELS, RUN)
     (tmp_path / " norms ").write_text("1 map 0 1\n2 map 0 1\n")
-    padded = [
-    "-l",
-    " 2",
-    "-M",
-    "1 ",
-    "-D",
-    " 0.1 ",
-    "-R",
-    " qrels",
-    "-T",
-    "trec_results ",
-    "--release",
-    " 9.0.8",
-    "--digits",
-    " 3",
-    "-m",
-     " map "]
+    padded = ["-l", " 2", "-M", "1 ", "-D", " 0.1 ", "-R", " qrels", "-T", "trec_results ", "--release",
+              " 9.0.8", "--digits", " 3", "-m", " map "]
     assert score(tmp_path, *padded) == score(tmp_path, *map(str.strip, padded))
     assert b"Zmap" in score(tmp_path, "-m", "map", "-Z", " norms ")
     assert_error(run_main(["-Z", "norms", *FILES], tmp_path), 2, "norms: cannot be read")
@@ -5996,7 +5966,8 @@ def test_help_shows_the_options_and_the_documentation_of_measures():
     for option in ("-q, --query_eval_wanted", "--release", "--json", "--strict", "--digits"):
         assert option in result.out.decode()
     text = result.out.decode()
-    assert "min(n, R)" not in text and text.index("  trec_eval_ref -m nDCG@10") < text.index("-q, --query_eval")
+    assert "min(n, R)" not in text
+    assert text.index("  trec_eval_ref -m nDCG@10") < text.index("-q, --query_eval")
     assert max(map(len, text.splitlines())) <= 80 and not re.search(" $", text, re.MULTILINE)
     assert set(re.search(r"^measures: ((?:.|\n  )*)", text, re.MULTILINE).group(1).split()) == set(MEASURES)
     result = run_main(["-h", "-m", "bpref", "-m", "set"])
@@ -6491,7 +6462,8 @@ def test_each_picture_is_drawn_and_shown_by_a_page():
     made = set(re.findall(r"\w+\.svg", "".join(block.text for block in fenced_blocks())))
     shown = set()
     for page in PAGES:
-        for source, alternative in re.findall(r'<img src="(.*?)" width="[0-9]+%?" alt="(.*?)">', page_text(page)):
+        images = re.findall(r'<img src="(.*?)" width="[0-9]+%?" alt="(.*?)">', page_text(page))
+        for source, alternative in images:
             assert (page.parent / source).exists() and len(alternative) > 20
             shown.add(Path(source).name)
     assert there == made == shown

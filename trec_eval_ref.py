@@ -1899,6 +1899,7 @@ def _works(request: str, settings: Settings) -> bool:
     except TrecEvalError:
         return False
 
+
 _MEANT = {  # what names mean that are neither trec_eval's nor close to one that is
     "all": "all_trec", "all_qrels": "all_trec", "f1": "set_F", "f2": "set_F.4", "gmap": "gm_map",
     "recip_rank_cut": "RR", "recall_cap": "relative_P", "hits": "success",
