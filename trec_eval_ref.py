@@ -6539,687 +6539,1654 @@ def _difference_bars(run: ComparedRun, falling: Sequence[tuple[str, float]], axi
 
 
 # ---- Auditing ----
-# Somebody else's report is compared with what comes out here.  For each measure
-# that departs, one convention after another that other tools have is tried, and
-# those under which all reported values come out are named.
+# Somebody else's report is compared with what comes out here.  For measures that
+# depart, conventions that other tools follow are tried, and what is found is said
+# with its strength: the chance that a wrong number would fit one of them by accident.
 
 
-class Reported(NamedTuple):
-    """A value that somebody else's tool reports."""
+class Named(NamedTuple):
+    """What a report's name for a measure means: a column, and the settings that the name itself fixes."""
 
     column: Column
-    request: str            # what to ask for to get the column
-    topic: Optional[bytes]  # None: over all topics
-    value: float
-    decimals: int           # how many are shown
+    own: tuple[tuple[str, Any], ...] = ()
+
+    @property
+    def key(self) -> tuple[str, str, tuple[tuple[str, Any], ...]]:
+        """What all names of one thing have in common."""
+        return self.column.measure.name, repr(self.column.arguments), self.own
 
 
-_FIGURE = re.compile(r"([+-]?(?:[0-9]+(?:\.([0-9]*))?|\.([0-9]+))(?:e([+-]?[0-9]{1,4}))?)(%?)", re.IGNORECASE)
+_SPELLINGS = {  # other tools' names in lower case: the request, and the one for a cutoff ("" where there is none)
+    **dict.fromkeys(("map", "ap"), ("map", "map_cut")), "ndcg": ("ndcg", "ndcg_cut"),
+    **dict.fromkeys(("p", "precision"), ("", "P")), **dict.fromkeys(("r", "recall"), ("", "recall")),
+    **dict.fromkeys(("hit_rate", "hit", "success", "accuracy"), ("", "success")),
+    **dict.fromkeys(("rr", "mrr", "recip_rank"), ("recip_rank", "")), "r-precision": ("Rprec", ""),
+}
+_SPELLING = re.compile(r"([A-Za-z_-]+?)(?:\(rel=([0-9]+)\))?(?:(?:@|_at_|_)([0-9]+))?(?:-l([0-9]+))?")
+
+
+def _named(column: Column, settings: Settings) -> Named:
+    """A column, with what its name fixes of the settings."""
+    own = [(field, value) for field, value, usual in zip(Settings._fields, column.settings, settings)
+           if value != usual]
+    return Named(column, tuple(own))
+
+
+def _reported_column(name: str, settings: Settings) -> Optional[Named]:
+    """What a report's name for a measure means, or None if nothing here computes it."""
+    notes = Notes()
+    try:
+        column, = _columns([name], settings, notes)
+        if not notes.lines():  # no part of the name is ignored
+            return _named(column, settings)
+    except ValueError:  # no such measure, or not one value
+        pass
+    match = _SPELLING.fullmatch(name)
+    if not match or match.group(1).lower() not in _SPELLINGS:
+        return None
+    uncut, cut = _SPELLINGS[match.group(1).lower()]
+    level, cutoff = match.group(2) or match.group(4), match.group(3)
+    own: list[tuple[str, Any]] = [("relevance_level", int(level))] if level else []
+    if cutoff and not cut:
+        own.append(("depth", int(cutoff)))
+    request = f"{cut}.{cutoff}" if cutoff and cut else uncut
+    return Named(_columns([request], settings, Notes())[0], tuple(own)) if request else None
+
+
+class Entry(NamedTuple):
+    """A line of a report, or a value in JSON: the names before the figure (measure, topic, in any order) and where."""
+
+    names: tuple[str, ...]
+    figure: str
+    place: str
+
+
+_FIGURE = re.compile(r"\**([+-]?(?:[0-9]+(?:\.([0-9]*))?|\.([0-9]+))(?:e([+-]?[0-9]{1,4}))?) ?(%?)[*†‡]*",
+                     re.IGNORECASE)
 _NO_FIGURE = re.compile(r"[+-]?(?:nan|inf|infinity)", re.IGNORECASE)
-_OVER_ALL = ("all", "amean")  # what other tools print as the topic of a summary
+_OVER_ALL = ("all", "amean", "average", "avg", "mean", "overall")  # what tools print as the topic of a summary
+_MOST_DECIMALS = 12  # that sums of doubles can be relied on to have
 
 
-def _read_report(source: Source, settings: Settings) -> tuple[list[Reported], list[str]]:
-    """The values of a report that can be compared, and the names of measures that cannot.
+def _read_figure(text: str) -> Optional[tuple[float, int, int]]:
+    """A figure as a number, its decimals, and those without zeros at the end; None if it is no figure.
 
-    A report is JSON (this module's, or pytrec_eval's {topic: {measure: value}},
-    or {measure: value}) or lines of `measure topic value`, `topic measure
-    value` or `measure value`.
-    """
-    text = source.whole()
-    if text.startswith(_BYTE_ORDER_MARK):
-        text = text[len(_BYTE_ORDER_MARK):]
-    is_json = text.lstrip().startswith(b"{")
-    triples = _json_values(text, source.name) if is_json else _line_values(text, source.name, settings)
-    values: list[Reported] = []
-    unknown: dict[str, None] = {}
-    for topic, name, figure in triples:
-        found = _reported_column(name, settings)
-        if found is None:
-            unknown[name] = None
-            continue
-        column, request = found
-        measure = column.measure
-        is_text = measure.summary in (None, "run tag")
-        if is_text or (topic is not None and measure.summary_only):
-            continue
-        number = _reported_figure(figure)
-        if number is None:
-            raise TrecEvalError(f"{source.name}: expected a number as value of {_quoted(name)}, "
-                                f"found {_quoted(figure)}")
-        values.append(Reported(column, request, None if topic is None else _encode(topic), *number))
-    if not values:
-        only = f", only {', '.join(map(_quoted, list(unknown)[:5]))}" if unknown else ""
-        raise TrecEvalError(f"{source.name}: expected values of measures that can be computed here, found none{only}")
-    return _with_common_precision(values), list(unknown)
-
-
-def _reported_figure(text: str) -> Optional[tuple[float, int]]:
-    """A figure as a number and the decimals that it shows, or None if it is no figure.
-
-    >>> _reported_figure("0.4736"), _reported_figure("47.36%")
-    ((0.4736, 4), (0.4736, 4))
+    >>> _read_figure("0.4730"), _read_figure("47.3%")
+    ((0.473, 4, 3), (0.473, 3, 3))
     """
     match = _FIGURE.fullmatch(text)
     if not match:
-        return (float(text), 0) if _NO_FIGURE.fullmatch(text) else None
-    number, fraction, fraction_alone, exponent, percent = match.groups()
-    decimals = len(fraction or fraction_alone or "") - int(exponent or 0)
-    if percent:
-        return float(number) / 100, max(decimals + 2, -300)
-    return float(number), max(decimals, -300)
+        return (float(text), 0, 0) if _NO_FIGURE.fullmatch(text) else None
+    number, after_digits, alone, exponent, percent = match.groups()
+    fraction = after_digits or alone or ""
+    moved = (2 if percent else 0) - int(exponent or 0)
+    value = float(number) / 100 if percent else float(number)
+    return value, max(len(fraction) + moved, -300), max(len(fraction.rstrip("0")) + moved, 0)
 
 
-def _json_values(text: bytes, file: str) -> Iterator[tuple[Optional[str], str, str]]:
-    """(topic, measure, figure) of each value of a JSON report; figures stay as they are written."""
+def _report_entries(source: Source) -> tuple[list[Entry], bool]:
+    """What a report holds (JSON, CSV or lines), and whether its figures have no zeros at the end."""
+    text = source.whole()
+    if text.startswith(_BYTE_ORDER_MARK):
+        text = text[len(_BYTE_ORDER_MARK):]
+    if text.lstrip()[:1] in (b"{", b"["):
+        return _json_entries(text, source.name), True
+    lines = [(f"{source.name}:{number}", line.strip()) for number, line in enumerate(text.split(b"\n"), start=1)]
+    lines = [(place, line) for place, line in lines if line and not line.startswith(b"#")]
+    first = lines[0][1].replace(b", ", b",") if lines else b""
+    if b"," in first and len(first.split()) == 1:
+        return _csv_entries([(place, _decode(line)) for place, line in lines], source.name), True
+    entries = []
+    for place, line in lines:
+        fields = [_decode(field.rstrip(b":")) for field in line.split() if field not in (b":", b"=", b"|")]
+        if fields[-1:] == ["%"]:
+            fields[-2:] = ["".join(fields[-2:])]
+        is_value = len(fields) in (2, 3)
+        entries.append(Entry(tuple(fields[:-1]), fields[-1], place) if is_value else Entry((), _decode(line), place))
+    decimals = {figure[1] for figure in map(_read_figure, {entry.figure for entry in entries}) if figure}
+    return entries, max(decimals, default=0) > 6 and len(decimals) > 1
+
+
+_HEADS = {"run": "run", "system": "run", "measure": "measure", "metric": "measure", "name": "measure", "value": "value",
+          "score": "value", "topic": "topic", "query": "topic", "qid": "topic", "query_id": "topic"}
+
+
+def _csv_entries(lines: Sequence[tuple[str, str]], file: str) -> list[Entry]:
+    """The entries of CSV, whose columns a header names, or else their number."""
+    import csv
+    rows = [[field.strip() for field in row] for row in csv.reader([line for _, line in lines])]
+    heads = [_HEADS.get(field.lower(), "") for field in rows[0]]
+    has_header = "measure" in heads and "value" in heads
+    if not has_header:
+        heads = ["run", "topic", "measure", "value"][-len(rows[0]):]
+    entries = []
+    runs = set()
+    for (place, line), row in list(zip(lines, rows))[has_header:]:
+        fields = dict(zip(heads, row)) if len(row) == len(heads) else {"value": line}
+        runs.add(fields.get("run"))
+        names = tuple(fields[head] for head in ("measure", "topic") if head in fields)
+        entries.append(Entry(names, fields["value"], place))
+    _refuse_several(runs, file)
+    return entries
+
+
+def _refuse_several(runs: Collection[Optional[str]], file: str) -> None:
+    """Raise if a report is about several runs."""
+    if len(runs) > 1:
+        names = ", ".join(sorted(_quoted(run or "") for run in runs)[:5])
+        raise TrecEvalError(f"{file}: expected the values of one run, found those of {len(runs)}: {names}")
+
+
+def _json_entries(text: bytes, file: str) -> list[Entry]:
+    """The entries of JSON, whose numbers stay as they are written."""
     import json
+
+    def distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        """An object; raises if a name has two values."""
+        found: dict[str, Any] = {}
+        for name, value in pairs:
+            if found.setdefault(name, value) != value:
+                raise TrecEvalError(f"{file}: expected one value of {_quoted(name)}, found "
+                                    f"{_quoted(str(found[name]))} and {_quoted(str(value))}")
+        return found
     try:
-        report = json.loads(text.decode("utf-8", "surrogateescape"), parse_float=str, parse_int=str, parse_constant=str)
+        report = json.loads(text.decode("utf-8", "surrogateescape"), parse_float=str, parse_int=str,
+                            parse_constant=str, object_pairs_hook=distinct)
+        if isinstance(report, dict) and isinstance(report.get("runs"), dict):  # this module's, of a comparison
+            _refuse_several(report["runs"], file)
+            report = {"settings": {}, **next(iter(report["runs"].values()), {})}
+        if isinstance(report, dict) and "settings" in report:  # this module's
+            report = [report.get("topics"), {"all": report.get("summary")}]
+        return [Entry(path[:-3:-1], str(figure), ", ".join([file, *path])) for path, figure in _scalars(report, ())]
+    except TrecEvalError:
+        raise
     except (ValueError, RecursionError) as error:
         raise TrecEvalError(f"{file}: expected JSON, found an error: {error}") from None
-    if "settings" in report and ("summary" in report or "topics" in report):
-        topics = report.get("topics", {})
-        if not isinstance(topics, dict):
-            raise TrecEvalError(f"{file}: expected topics as a JSON object, found {_quoted(str(topics))}")
-        report = {**topics, "all": report.get("summary", {})}
-    for topic, values in report.items():
-        if not isinstance(values, dict):
-            topic, values = "all", {topic: values}
-        for name, figure in values.items():
-            yield None if topic in _OVER_ALL else topic, name, str(figure)
 
 
-def _line_values(text: bytes, file: str, settings: Settings) -> Iterator[tuple[Optional[str], str, str]]:
-    """(topic, measure, figure) of each line of a report."""
-    rows = []
-    for number, line in enumerate(text.split(b"\n"), start=1):
-        row = [_decode(field) for field in line.split()]
-        if not row or line.startswith(b"#"):
-            continue
-        if len(row) not in (2, 3):
-            raise TrecEvalError(f"{file}:{number}: expected 2 or 3 fields (measure [topic] value), "
-                                f"found {len(row)}: {_quoted(line)}")
-        rows.append(row)
-
-    def known(field: int) -> float:
-        """The part of the names in a field that are measures."""
-        names = list(dict.fromkeys(row[field] for row in rows if len(row) == 3))[:50]  # which are enough to tell
-        return sum(_reported_column(name, settings) is not None for name in names) / max(len(names), 1)
-    topic_first = known(1) > known(0)
-    for row in rows:
-        name, topic, figure = row if len(row) == 3 else (row[0], "all", row[1])
-        if topic_first and len(row) == 3:
-            name, topic = topic, name
-        yield None if topic in _OVER_ALL else topic, name, figure
+def _scalars(part: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Each number or text in nested JSON, with the names on the way to it."""
+    if isinstance(part, dict):
+        for name, value in part.items():
+            yield from _scalars(value, (*path, name))
+    elif isinstance(part, list):
+        for value in part:
+            yield from _scalars(value, path)
+    elif path:
+        yield path, part
 
 
-@functools.lru_cache(maxsize=1000)
-def _reported_column(name: str, settings: Settings) -> Optional[tuple[Column, str]]:
-    """The column that a report's name for a measure means, and the request for it; None if there is none."""
-    for request in (name,):
-        try:
-            column, = _columns([request], settings, Notes())
-        except ValueError:  # no such measure, or not one value
-            continue
-        return column, request
-    return None
+def _oriented(entries: Sequence[Entry], meaning: Callable[[str], Optional[Named]],
+              topics: AbstractSet[bytes]) -> Iterator[tuple[str, Optional[str], Entry]]:
+    """Measure, topic (None: over all topics) and entry, in whichever order the names are."""
+    pairs = [entry.names for entry in entries if len(entry.names) == 2]
+
+    def known(side: int) -> float:
+        """The part of the names on a side that are measures."""
+        names = list(dict.fromkeys(pair[side] for pair in pairs))[:50]  # which are enough to tell
+        return sum(meaning(name) is not None for name in names) / max(len(names), 1)
+    measure = 1 if known(1) > known(0) else 0
+    labels = {pair[1 - measure] for pair in pairs}
+    over_all = {label for label in labels if label.lower() in _OVER_ALL and _encode(label) not in topics}
+    others = labels - over_all
+    are_parts = not any(_encode(label) in topics or re.search("[0-9]", label) for label in others)
+    if are_parts and len({pair[measure] for pair in pairs}) == len(pairs):  # of a report, such as MTEB's "test"
+        over_all |= others
+    for entry in entries:
+        label = entry.names[1 - measure] if len(entry.names) == 2 else None
+        name = entry.names[measure] if len(entry.names) == 2 else "".join(entry.names)
+        yield name, None if label in over_all else label, entry
 
 
-def _by_measure(values: Iterable[Reported]) -> dict[str, list[Reported]]:
-    """The values of each measure."""
-    groups: dict[str, list[Reported]] = {}
-    for value in values:
-        groups.setdefault(value.column.measure.name, []).append(value)
-    return groups
+class Reported(NamedTuple):
+    """A value that somebody else's tool reports.
 
-
-def _with_common_precision(values: list[Reported]) -> list[Reported]:
-    """Give all values of a measure the same decimals, because JSON drops zeros, and none more than doubles have."""
-    most = max(value.decimals for value in values)
-    adjusted = []
-    for group in _by_measure(values).values():
-        decimals = max(value.decimals for value in group) or most
-        adjusted += [value._replace(decimals=min(decimals, 12)) for value in group]
-    return adjusted
-
-
-def _as_fractions(group: list[Reported], here: Values) -> list[Reported]:
-    """The values of a measure, divided by 100 if that takes most closer to what comes out here: percentages."""
-    known = [(value.value, here[value.topic, value.column.name]) for value in group
-             if (value.topic, value.column.name) in here and math.isfinite(value.value)]
-    closer = [abs(value / 100 - own) < abs(value - own) for value, own in known if value]
-    largest = max((abs(value) for value, _ in known), default=0.0)
-    is_percent = 1.01 < largest <= 101 and sum(closer) > len(closer) / 2
-    if not is_percent or group[0].column.measure.is_count:
-        return group
-    return [value._replace(value=value.value / 100, decimals=min(value.decimals + 2, 12)) for value in group]
-
-
-class Conventions(NamedTuple):
-    """How values are computed: trec_eval's way, or with some of it changed.
-
-    settings         release, level and so on
-    tie_key          orders documents of equal score, given topic, docno and
-                     settings; those of equal key are ordered as trec_eval does
-    counts           whether a topic counts in summaries, given its judgments
-                     and the settings
-    is_cut_off       whether reported figures are cut off instead of rounded
-    rounded_to       to how many decimals values are rounded, if more are shown
-    rounds_topics    whether summaries are made of values as they are shown
-    functions        by measure, what takes the place of its function
-    summaries        by measure, what takes the place of its summary
-    ap_divisor       divides the sum of precisions, given the topic and k
-    logarithm        of an average precision, for gm_map
-    ndcg_gains       the gains by grade, given the topic
-    ndcg_discount    divides a gain, given its rank
-    ideal_retrieved  whether the ideal ranking has the retrieved documents alone
-    persistence      p of rbp
-    largest_grade    divides the grades to make the gains of rbp
-    plain_residual   whether rbp_resid is rbp + p^N
+    column    which of its group's columns it belongs to
+    topic     None: over all topics
+    text      the figure as it is reported
+    value     what it says, as a fraction if it is a percentage
+    decimals  how precisely it is known
+    shown     how many decimals it has without zeros at its end
     """
 
-    settings: Settings
-    tie_key: Optional[Callable[[bytes, bytes, Settings], Any]] = None
-    counts: Optional[Callable[[Mapping[bytes, int], Settings], bool]] = None
-    is_cut_off: bool = False
-    rounded_to: Optional[int] = None
-    rounds_topics: bool = False
-    functions: Mapping[str, Callable[..., Any]] = {}
-    summaries: Mapping[str, Summary] = {}
-    ap_divisor: Optional[Callable[[JudgedRanking, int], float]] = None
-    logarithm: Optional[Callable[[float], float]] = None
-    ndcg_gains: Optional[Callable[[JudgedRanking], Gains]] = None
-    ndcg_discount: Optional[Callable[[int], float]] = None
-    ideal_retrieved: bool = False
-    persistence: Optional[float] = None
-    largest_grade: Optional[int] = None
-    plain_residual: bool = False
+    name: str
+    column: int
+    topic: Optional[bytes]
+    text: str
+    value: float
+    decimals: int
+    shown: int
+    place: str
 
 
-Changes = Mapping[str, Any]  # fields of Conventions, or of their Settings, and what they become
+class Group:
+    """The reported values of one measure, and what is found out about them.
+
+    columns    what they are values of
+    here       what comes out here, for each value; None if nothing does
+    departing  the numbers of the values that do not agree
+    figures    for some of these, the other figures near ours that conventions give
+    tried      how many conventions, alone or together, were tried
+    found      those under which all values come out
+    nearly     of the others, how many of these values come out
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.columns: list[Named] = []
+        self.values: list[Reported] = []
+        self.here: list[Optional[float]] = []
+        self.departing: list[int] = []
+        self.figures: dict[int, set[int]] = {}
+        self.tried = 0
+        self.found: list[Candidate] = []
+        self.nearly: list[tuple[int, Candidate]] = []
+
+    def number(self, named: Named) -> int:
+        """The number of a column, which may be new."""
+        keys = [column.key for column in self.columns]
+        if named.key not in keys:
+            self.columns.append(named)
+            return len(keys)
+        return keys.index(named.key)
+
+    @property
+    def is_count(self) -> bool:
+        """Whether its values are counts, which are exact."""
+        return self.columns[0].column.measure.is_count
+
+    @property
+    def topic_decimals(self) -> int:
+        """How precise the values of topics are, or else the averages."""
+        of_topics = [value.decimals for value in self.values if value.topic is not None]
+        return max(of_topics or [value.decimals for value in self.values])
+
+    def track(self, takes_averages: bool) -> None:
+        """Choose the departing values whose figures are kept: from all topics alike, and averages if they are cheap."""
+        known = [i for i in self.departing if self.here[i] is not None]
+        of_topics = [i for i in known if self.values[i].topic is not None]
+        tracked = of_topics[::max(1, len(of_topics) // _MOST_TRACKED)][:_MOST_TRACKED]
+        if takes_averages or len(tracked) < 3:
+            tracked += [i for i in known if self.values[i].topic is None][:_MOST_TRACKED]
+        self.figures = {i: set() for i in tracked}
+
+    def others_near(self, i: int) -> int:
+        """How many figures other than ours lie near ours: within 0.1, or for a count within a tenth of it."""
+        near = max(1.0, abs(cast(float, self.here[i])) / 10) if self.is_count else 0.1
+        return max(2, 2 * round(near * 10.0 ** self.values[i].decimals))
+
+    def note(self, i: int, value: Optional[float]) -> None:
+        """Keep the figure that a convention gives for a value, if it is another one near ours."""
+        if value is None or math.isinf(value):
+            return
+        scale = 10.0 ** self.values[i].decimals
+        distance = round(value * scale) - round(cast(float, self.here[i]) * scale)
+        if 0 < abs(distance) <= self.others_near(i) // 2:
+            self.figures[i].add(distance)
+
+    @property
+    def chance(self) -> float:
+        """The chance that wrong numbers near ours fit: the shares of figures that conventions give, multiplied."""
+        return math.prod(min(1.0, max(1, len(figures)) / self.others_near(i)) for i, figures in self.figures.items())
+
+    @property
+    def chance_with_pairs(self) -> float:
+        """About what it would be if pairs of conventions were tried, too: as if their figures fell anywhere."""
+        chance = 1.0
+        for i, figures in self.figures.items():
+            given = len(figures) * (len(figures) + 1) / 2
+            chance *= 1 - (1 - 1 / self.others_near(i)) ** given
+        return chance
+
+
+_MOST_TRACKED = 24  # values of a measure; more do not make the chance any plainer
+
+
+class Report(NamedTuple):
+    """A report, ready to be compared: its values by measure, and what else it holds.
+
+    left_out  how many values are not compared, by name, reason and whether such values are computed here
+    strays    lines that are no values
+    """
+
+    file: str
+    groups: dict[str, Group]
+    left_out: Counter[tuple[str, str, bool]]
+    strays: list[Entry]
+
+
+_MOST_NAMES = 500  # that are looked up; no report has more measures, but one of unknown topics may have more names
+
+
+def _read_report(source: Source, settings: Settings, qrels: AbstractSet[bytes], run: AbstractSet[bytes],
+                 requests: Optional[Sequence[str]] = None, only: Optional[str] = None) -> Report:
+    """Read a report; `requests` and `only` are the measures and the topic that are wanted, if not all are."""
+    entries, are_short = _report_entries(source)
+    names: dict[str, Optional[Named]] = {}
+
+    def meaning(name: str) -> Optional[Named]:
+        """What a name means, looked up once."""
+        if name not in names and len(names) < _MOST_NAMES:
+            names[name] = _reported_column(name, settings)
+        return names.get(name)
+    wanted = None
+    if requests is not None:
+        wanted = {_named(column, settings).key for column in _columns(requests, settings, Notes(), True)}
+    report = Report(source.name, {}, Counter(), [])
+    first: dict[Any, Reported] = {}
+    unknown = set()
+    for name, label, entry in _oriented(entries, meaning, qrels | run):
+        named, figure = meaning(name), _read_figure(entry.figure)
+        topic = None if label is None else _encode(label)
+        is_text = named is not None and named.column.measure.summary in (None, "run tag")
+        is_unwanted = named is not None and wanted is not None and named.key not in wanted
+        if is_text or is_unwanted or only not in (None, label):
+            continue
+        if figure is None or not name:
+            if named or not are_short:
+                report.strays.append(Entry((), " ".join([*entry.names, entry.figure]), entry.place))
+        elif named is None:
+            report.left_out[name, "not computed here", False] += 1
+        elif topic is not None and topic not in qrels:
+            unknown.add(topic)
+            report.left_out[name, "of topics that are not in the qrels", True] += 1
+        elif topic is not None and named.column.measure.summary_only:
+            report.left_out[name, "of topics, which have none here", True] += 1
+        else:
+            group = report.groups.setdefault(named.key[0], Group(named.key[0]))
+            value = Reported(name, group.number(named), topic, entry.figure, *figure, entry.place)
+            known = first.setdefault((named.key, topic), value)
+            if known is value:
+                group.values.append(value)
+            elif abs(known.value - value.value) > 0.500001 * 10.0 ** -min(known.decimals, value.decimals):
+                raise TrecEvalError(f"{value.place}: expected one value of {_quoted(name)} for {_scope(topic)}, found "
+                                    f"{value.text} and, at {known.place}, {known.text}")
+    if len(report.strays) > len(entries) / 2:
+        raise TrecEvalError(f"{report.strays[0].place}: expected a measure, a topic if it is one's, and a value, found "
+                            f"{_quoted(report.strays[0].figure)}, and {len(report.strays)} lines like it in all")
+    if unknown and not report.groups:
+        raise TrecEvalError(str(_nothing_in_common((source.name, unknown), ("the qrels", qrels))))
+    _set_precision(report, are_short)
+    return report
+
+
+def _scope(topic: Optional[bytes]) -> str:
+    """What a value is about."""
+    return "all topics" if topic is None else f"topic {_printable(topic)}"
+
+
+def _printable(name: Name) -> str:
+    """A name as it can be shown on a terminal."""
+    text = _decode(name)
+    return text if text.isprintable() else ascii(text)[1:-1]
+
+
+def _set_precision(report: Report, are_short: bool) -> None:
+    """Say how precise values are: if zeros at the end are dropped, only the whole report shows it."""
+    whole = max((value.decimals for group in report.groups.values() for value in group.values), default=0)
+    for group in report.groups.values():
+        for i, value in enumerate(group.values):
+            decimals = max(whole if are_short else value.decimals, 0 if group.is_count else -300)
+            group.values[i] = value._replace(decimals=min(decimals, _MOST_DECIMALS))
+
+
+_UNBOUNDED = ("dcg", "ideal_dcg", "utility", "yaap")  # measures that are no counts and not between 0 and 1
+
+
+def _read_percentages(report: Report) -> bool:
+    """Divide percentages without a sign by 100; return whether there are any.
+
+    It is decided over all values of measures between 0 and 1: some must be
+    above 1, and most come closer to what comes out here by the division.
+    """
+    values = [(group, i) for group in report.groups.values() for i, value in enumerate(group.values)
+              if not group.is_count and group.name not in _UNBOUNDED and "%" not in value.text]
+    known = [(group.values[i].value, cast(float, group.here[i])) for group, i in values if group.here[i] is not None]
+    known = [(value, here) for value, here in known if value and math.isfinite(value)]
+    closer = sum(abs(value / 100 - here) < abs(value - here) for value, here in known)
+    if not 1.01 < max((abs(value) for value, _ in known), default=0.0) <= 101 or closer <= len(known) / 2:
+        return False
+    for group, i in values:
+        value = group.values[i]
+        group.values[i] = value._replace(value=value.value / 100, shown=value.shown + 2,
+                                         decimals=min(value.decimals + 2, _MOST_DECIMALS))
+    return True
+
+
+def _leave_out_coarse(report: Report) -> None:
+    """Leave out means that are known to 0.05 at best, and topics' values if the whole report is like that."""
+    finest = max((value.decimals for group in report.groups.values() for value in group.values), default=0)
+    for name, group in list(report.groups.items()):
+        kept = []
+        for i, value in enumerate(group.values):
+            least = 1 if value.topic is not None and finest > 1 else 2
+            if group.is_count or value.decimals >= least or not math.isfinite(value.value):
+                kept.append(i)
+            else:
+                report.left_out[value.name, "too coarse to compare", True] += 1
+        group.values = [group.values[i] for i in kept]
+        group.here = [group.here[i] for i in kept]
+        if not kept:
+            del report.groups[name]
 
 
 class Convention(NamedTuple):
-    """Something that others do differently; for some measures alone, if any are named."""
+    """Something that other tools do differently.
 
+    id        its name, which stays the same
+    sentence  what is done
+    measures  those that it concerns; none: all
+    option    how it can be had here, if it can
+    value     what it sets its aspect to; the id tells it if it is None
+    """
+
+    id: str
     sentence: str
-    changes: Changes
     measures: tuple[str, ...] = ()
+    option: str = ""
+    value: Any = None
+
+    @property
+    def aspect(self) -> str:
+        """What it is about: of two conventions about the same aspect, a tool can follow one."""
+        return _ASPECTS.get(self.id, self.id.partition("=")[0])
+
+    @property
+    def text(self) -> str:
+        """The sentence, and how to have it here."""
+        return f"{self.sentence} ({self.option})" if self.option else self.sentence
 
 
-Values = dict[tuple[Optional[bytes], str], float]  # by topic (None: over all) and printed name
-Judged = dict[bytes, JudgedTopic]  # the topics judged so far, all ranked alike
+Candidate = tuple[Convention, ...]  # to be tried together
+Way = Mapping[str, Any]  # how values are computed: by aspect, what differs from trec_eval and the settings
+
+_ASPECTS = {  # of ids that do not begin with it
+    "ndcg=exponential-gains": "gains", "ndcg=binary-gains": "gains", "ndcg=levelled": "levelled",
+    "ndcg=ideal-of-retrieved": "ideal", "ndcg=discount-from-rank-2": "discount", "rbp=binary": "rbp-gains",
+    "rbp=raw": "rbp-gains", "rbp=largest-grade": "rbp-gains", "topics=with-relevant": "with-relevant",
+    "rounding=topics-first": "topics-first"}
+_AP = ("map", "map_cut", "gm_map")
+_NDCG = ("ndcg_cut", "ndcg", "dcg", "ideal_dcg")
+_WITH_GAINS = (*_NDCG, "G", "ndcg_rel", "Rndcg")
+_GM = ("gm_map", "gm_bpref")
+_RBP = ("rbp", "rbp_resid")
+_COUNTS = ("num_ret", "num_rel", "num_rel_ret", "num_nonrel_judged_ret")
+
+_FORMULA_CONVENTIONS = (
+    Convention("ap=by-hits", "AP is divided by the relevant documents retrieved", _AP),
+    Convention("ap=by-min-R-k", "AP is divided by min(R, k)", ("map_cut",)),
+    Convention("ap=by-min-R-N", "AP is divided by min(R, N)", _AP),
+    Convention("ndcg=exponential-gains", "ndcg has gains of 2^grade - 1", _WITH_GAINS, "-m ndcg.1=1,2=3,3=7"),
+    Convention("ndcg=binary-gains", "ndcg has a gain of 1 for every relevant document", _WITH_GAINS),
+    Convention("ndcg=levelled", "grades below the relevance level gain nothing in ndcg", _WITH_GAINS),
+    Convention("ndcg=ideal-of-retrieved", "the ideal ranking of ndcg has the retrieved documents alone",
+               ("ndcg_cut", "ndcg", "ideal_dcg")),
+    Convention("ndcg=discount-from-rank-2", "ndcg does not discount its first ranks: gains are divided by log2(k), "
+               "from rank 2 on", _NDCG),
+    Convention("logarithm=natural", "the discount is a natural logarithm", ("dcg", "ideal_dcg", "binG", "G")),
+    Convention("p=by-min-k-N", "precision is divided by min(k, N)", ("P",)),
+    Convention("recall=by-min-R-k", "recall is divided by min(R, k)", ("recall",), "-m relative_P"),
+    Convention("rprec-mult=published", "Rprec_mult is as published: hits at rank floor(c * R + 0.5), divided by R",
+               ("Rprec_mult",)),
+    Convention("bpref=1-n/R", "bpref is 1 - n/R for each relevant document", ("bpref", "gm_bpref")),
+    Convention("iprec=recall-at-least", "interpolated precision is the largest one at recall >= c exactly",
+               ("iprec_at_recall", "11pt_avg")),
+    Convention("gm=added", "0.00001 is added to each value in geometric means, instead of being the least one", _GM,
+               value=GEOMETRIC_FLOOR),
+    Convention("gm=added-0.01", "0.01 is added to each value in geometric means", _GM, value=0.01),
+    Convention("gm=zeros-left-out", "topics with a value of 0 are left out of geometric means", _GM),
+    *(Convention(f"rbp=p-{p}", f"rbp has p = {p}", _RBP, f"-m rbp.p={p}", p) for p in (0.5, 0.8, 0.95)),
+    Convention("rbp=binary", "rbp has a gain of 1 for every relevant document", _RBP),
+    Convention("rbp=raw", "rbp has the grades as gains, also above 1", _RBP, value=1),
+    Convention("rbp-resid=published", "rbp_resid is as published: rbp + p^N", ("rbp_resid",)),
+    Convention("aggregate=micro", "the documents of all topics are counted together, instead of averaging over topics",
+               ("P", "recall", "set_P", "set_recall")),
+    Convention("at-least-k-results", "topics with fewer than k results are left out of averages", ("P", "map_cut")),
+    Convention("counts=averaged", "counts are averaged over the topics", _COUNTS),
+)
+_BY_LEVEL = ("ndcg=levelled", "ndcg=binary-gains", "rbp=binary")  # which a level may have to come with
+_OF_RANKING = ("release", "ties", "order", "topic-document", "level", "judged-only", "depth")
+_AFTERWARDS = ("topics", "with-relevant", "rounding", "topics-first", "counts", "aggregate", "at-least-k-results",
+               "topics-shifted")  # aspects that leave the values of topics as they are
+
+
+def _combined(candidate: Candidate) -> Optional[dict[str, Any]]:
+    """The way that conventions give together; None if they contradict each other."""
+    way = {convention.aspect: convention.id.partition("=")[2] if convention.value is None else convention.value
+           for convention in candidate}
+    is_unknown = way.get("ties") == "averaged" and "judged-only" in way
+    is_of_another = "measure" in way and sum(bool(convention.measures) for convention in candidate) > 1
+    return None if len(way) < len(candidate) or is_unknown or is_of_another else way
+
+
+def _concerning(candidate: Candidate, group: Group) -> Candidate:
+    """The conventions of a candidate that can change the values of a measure."""
+    return tuple([convention for convention in candidate if not convention.measures or group.name in convention.measures])
+
+
+def _with(candidate: Candidate, other: Candidate) -> Candidate:
+    """The conventions of two candidates."""
+    known = {convention.sentence for convention in candidate}
+    return (*candidate, *(convention for convention in other if convention.sentence not in known))
+
+
+def _key(candidate: Candidate) -> frozenset[str]:
+    """The same for all candidates of the same conventions."""
+    return frozenset([convention.sentence for convention in candidate])
+
+
+class Seen(NamedTuple):
+    """A judged topic, and where ties are averaged, for each judged rank the first and the last rank of its score."""
+
+    judged: Any
+    spans: Mapping[int, tuple[int, int]] = {}
+
+
+def _mean_weight(seen: Seen, rank: int, weight: Callable[[int], float]) -> float:
+    """The weight of a rank, or its mean over the ranks of equal score, where those beyond the ranking have none."""
+    if rank not in seen.spans:
+        return weight(rank)
+    first, last = seen.spans[rank]
+    within = range(first, min(last, seen.judged.num_ret) + 1)
+    return sum(map(weight, within)) / (last - first + 1)
+
+
+def _hits_under(seen: Seen, k: int) -> Value:
+    """The relevant documents to be expected among the first k."""
+    if not seen.spans:
+        return count(seen.judged.relevant_to(k))
+    return add_up((), [_mean_weight(seen, rank, lambda at: float(at <= k)) for rank in seen.judged.relevant_ranks])
+
+
+def _relevant_by_span(seen: Seen) -> list[tuple[int, int, int]]:
+    """First rank, length and relevant documents of each group of equal score that holds any."""
+    groups = Counter(seen.spans.get(rank, (rank, rank)) for rank in seen.judged.relevant_ranks)
+    return [(first, last - first + 1, relevant) for (first, last), relevant in sorted(groups.items())]
+
+
+def _ap_under(way: Way, seen: Seen, k: int = sys.maxsize) -> Value:
+    """AP up to rank k, with another divisor, or as it is to be expected if ties are in random order."""
+    topic: JudgedRanking = seen.judged
+    ranks = topic.relevant_to(k)
+    total = add_up(ranks, topic.precisions[:len(ranks)])
+    if seen.spans:
+        total = _expected_precisions(seen, min(k, topic.num_ret))
+    divisors = {"by-hits": len(ranks), "by-min-R-k": min(topic.num_rel, k),
+                "by-min-R-N": min(topic.num_rel, topic.num_ret)}
+    return total / divisors.get(way.get("ap", ""), topic.num_rel)
+
+
+def _expected_precisions(seen: Seen, k: int) -> Value:
+    """The sum of the precisions at relevant documents up to rank k, to be expected if ties are in random order."""
+    terms = []
+    above = 0
+    for first, size, relevant in _relevant_by_span(seen):
+        for before in range(min(size, k + 1 - first)):  # documents of the same score that precede one
+            of_them = before * (relevant - 1) / (size - 1) if before else 0.0  # relevant, if it is
+            terms.append(relevant / size * (above + of_them + 1) / (first + before))
+        above += relevant
+    return add_up((), terms)
+
+
+def _recip_rank_under(way: Way, seen: Seen) -> float:
+    """The reciprocal rank to be expected if ties are in random order."""
+    terms = []
+    none_before = 1.0
+    for first, size, relevant in _relevant_by_span(seen)[:1]:
+        for before in range(min(size, seen.judged.num_ret + 1 - first)):
+            is_relevant = min(1.0, relevant / (size - before))
+            terms.append(none_before * is_relevant / (first + before))
+            none_before *= 1 - is_relevant
+    return add_up((), terms)
+
+
+def _success_under(way: Way, seen: Seen, k: int) -> float:
+    """The chance of a relevant document among the first k if ties are in random order."""
+    for first, size, relevant in _relevant_by_span(seen)[:1]:
+        drawn = max(0, min(size, min(k, seen.judged.num_ret) + 1 - first))
+        return 1 - math.comb(size - relevant, drawn) / math.comb(size, drawn)
+    return 0.0
+
+
+def _log_under(way: Way, value: float) -> float:
+    """The logarithm of a value, for a geometric mean."""
+    added = way.get("gm")
+    return math.log(value + added) if isinstance(added, float) else _floored_log(Value(value))
+
+
+def _gains_under(way: Way, topic: JudgedRanking, given: Gains) -> Gains:
+    """The gain of each grade."""
+    gains = {}
+    for grade in topic.grade_counts:
+        is_relevant = grade >= topic.relevance_level
+        gain = float(given.get(grade, grade))
+        if way.get("gains") == "exponential-gains":
+            gain = 2.0 ** min(grade, 300) - 1
+        elif way.get("gains") == "binary-gains":
+            gain = float(is_relevant)
+        gains[grade] = gain if is_relevant or "levelled" not in way else 0.0
+    return gains
+
+
+def _discount_under(way: Way, rank: int) -> float:
+    """What the gain at a rank is divided by."""
+    if "discount" in way:
+        return max(1.0, math.log2(rank))
+    return math.log(rank + 1) if "logarithm" in way else math.log2(rank + 1)
+
+
+def _dcg_under(way: Way, seen: Seen, given: Gains, k: int = sys.maxsize) -> Value:
+    """The discounted cumulative gain up to rank k."""
+    ranks, gained = seen.judged.gained(_gains_under(way, seen.judged, given))
+
+    def weight(rank: int) -> float:
+        """What a gain of 1 adds at a rank."""
+        return 1 / _discount_under(way, rank) if rank <= k else 0.0
+    return add_up(ranks, [gain * _mean_weight(seen, rank, weight) for rank, gain in zip(ranks, gained)])
+
+
+def _ideal_dcg_under(way: Way, seen: Seen, given: Gains, k: int = sys.maxsize) -> Value:
+    """The discounted cumulative gain of the ideal ranking up to rank k."""
+    gains = _gains_under(way, seen.judged, given)
+    ideal = seen.judged.ideal_gains(gains)
+    if "ideal" in way:
+        ideal = sorted([gain for gain in seen.judged.gained(gains)[1] if gain > 0], reverse=True)
+    ranks = range(1, min(len(ideal), k) + 1)
+    return add_up(ranks, [gain / _discount_under(way, rank) for rank, gain in zip(ranks, ideal)])
+
+
+def _ndcg_under(way: Way, seen: Seen, given: Gains, k: int = sys.maxsize) -> Value:
+    """Normalised discounted cumulative gain up to rank k."""
+    return _dcg_under(way, seen, given, k) / _ideal_dcg_under(way, seen, given, k)
+
+
+def _with_gains_under(name: str) -> Callable[[Way, Seen, Gains], float]:
+    """Another measure that takes gains, with those of a way."""
+    def function(way: Way, seen: Seen, given: Gains) -> float:
+        """The value of one topic."""
+        value = float(MEASURES[name].function(seen.judged, _gains_under(way, seen.judged, given)))
+        return value / math.log(2) if "logarithm" in way else value
+    return function
+
+
+def _rbp_under(way: Way, seen: Seen, p: float, given: Gains) -> float:
+    """Rank-biased precision with another persistence or other gains."""
+    topic, p = seen.judged, way.get("rbp", p)
+    gains: Mapping[int, float] = _gains_from_0_to_1(topic, given)
+    if way.get("rbp-gains") == "binary":
+        gains = {grade: float(grade >= topic.relevance_level) for grade in topic.grade_counts}
+    elif "rbp-gains" in way:
+        gains = {grade: grade / way["rbp-gains"] for grade in topic.grade_counts}
+    ranks = topic.judged_ranks
+    terms = [gains[topic.grades[rank]] * _mean_weight(seen, rank, lambda at: float(p ** (at - 1))) for rank in ranks]
+    return (1 - p) * add_up(ranks, terms)
+
+
+def _rbp_resid_under(way: Way, seen: Seen, p: float) -> float:
+    """What rbp could still gain: as published, or with p^depth for what is beyond the ranking."""
+    topic, p = seen.judged, way.get("rbp", p)
+    if way.get("rbp-resid") == "published":
+        return _rbp_under(way, seen, p, {}) + float(p ** topic.num_ret)
+    if "rbp-resid" in way:
+        unjudged = topic.at_unjudged([p ** k for k in range(topic.num_ret)])
+        return float(p ** way.get("depth", way["rbp-resid"])) + (1 - p) * add_up((), unjudged)
+    return rank_biased_precision_residual(topic, p)
+
+
+def _bpref_under(way: Way, seen: Seen) -> Value:
+    """bpref, or 1 - n/R for each relevant document."""
+    topic: JudgedRanking = seen.judged
+    if "bpref" not in way:
+        return binary_preference(topic)
+    above = map(topic.nonrelevant_above, topic.relevant_ranks)
+    return add_up((), [1 - min(n, topic.num_rel) / topic.num_rel for n in above]) / topic.num_rel
+
+
+def _precision_at_least(seen: Seen, level: float) -> Value:
+    """The largest precision at a recall of at least the level."""
+    return _best_precision_from(seen.judged, math.ceil(level * seen.judged.num_rel - 1e-9))
+
+
+class Formula(NamedTuple):
+    """What takes the place of a measure's formula: for which aspects, and whether it knows ties in random order."""
+
+    aspects: tuple[str, ...]
+    knows_ties: bool
+    function: Callable[..., float]
+
+
+_GAINS = ("gains", "levelled", "logarithm")
+_DCG = ("gains", "levelled", "logarithm", "discount")
+_FORMULAS = {
+    "map": Formula(("ap",), True, _ap_under),
+    "map_cut": Formula(("ap",), True, _ap_under),
+    "gm_map": Formula(("ap", "gm"), True, lambda way, seen: _log_under(way, _ap_under(way, seen))),
+    "Rprec": Formula((), True, lambda way, seen: _hits_under(seen, seen.judged.num_rel) / seen.judged.num_rel),
+    "bpref": Formula(("bpref",), False, _bpref_under),
+    "gm_bpref": Formula(("bpref", "gm"), False, lambda way, seen: _log_under(way, _bpref_under(way, seen))),
+    "recip_rank": Formula((), True, _recip_rank_under),
+    "iprec_at_recall": Formula(("iprec",), False, lambda way, seen, level: _precision_at_least(seen, level)),
+    "11pt_avg": Formula(("iprec",), False, lambda way, seen, levels: add_up(
+        (), [_precision_at_least(seen, level) for level in levels]) / len(levels)),
+    "P": Formula(("p",), True, lambda way, seen, k: _hits_under(seen, k) / (min(k, seen.judged.num_ret) if "p" in way else k)),
+    "recall": Formula(("recall",), True, lambda way, seen, k: _hits_under(seen, k) / (
+        min(k, seen.judged.num_rel) if "recall" in way else seen.judged.num_rel)),
+    "relative_P": Formula((), True, lambda way, seen, k: _hits_under(seen, k) / min(k, seen.judged.num_rel)),
+    "success": Formula((), True, _success_under),
+    "Rprec_mult": Formula(("rprec-mult",), False, lambda way, seen, multiple: recall(
+        seen.judged, math.floor(multiple * seen.judged.num_rel + 0.5))),
+    "binG": Formula(("logarithm",), False, lambda way, seen: binary_g(seen.judged) / math.log(2)),
+    "G": Formula(_GAINS, False, _with_gains_under("G")),
+    "dcg": Formula(_DCG, True, _dcg_under),
+    "ideal_dcg": Formula((*_DCG, "ideal"), True, _ideal_dcg_under),
+    "ndcg": Formula((*_DCG, "ideal"), True, _ndcg_under),
+    "ndcg_cut": Formula((*_DCG, "ideal"), True, lambda way, seen, k: _ndcg_under(way, seen, {}, k)),
+    "ndcg_rel": Formula(_GAINS, False, _with_gains_under("ndcg_rel")),
+    "Rndcg": Formula(_GAINS, False, _with_gains_under("Rndcg")),
+    "rbp": Formula(("rbp", "rbp-gains"), True, _rbp_under),
+    "rbp_resid": Formula(("rbp", "rbp-gains", "rbp-resid"), False, _rbp_resid_under),
+}
+_WITHOUT_ORDER = ("num_", "set_", "utility")  # how the names of measures begin that look at no order
+
+_COUNTED: dict[str, Callable[..., tuple[int, int]]] = {  # for micro-averages: what is summed before it is divided
+    "P": lambda topic, k: (len(topic.relevant_to(k)), min(k, topic.num_ret)),
+    "recall": lambda topic, k: (len(topic.relevant_to(k)), topic.num_rel),
+    "set_P": lambda topic: (topic.hits, topic.num_ret),
+    "set_recall": lambda topic: (topic.hits, topic.num_rel),
+}
+
+
+def _function_under(way: Way, measure: Measure) -> Callable[..., float]:
+    """What computes a measure under a way, of a topic as seen and the arguments; NaN where that is not known."""
+    formula = _FORMULAS.get(measure.name)
+    is_averaged = way.get("ties") == "averaged" and not measure.name.startswith(_WITHOUT_ORDER)
+    if is_averaged and not (formula and formula.knows_ties):
+        return lambda seen, *arguments: math.nan
+    if formula and (is_averaged or any(aspect in way for aspect in formula.aspects)):
+        return functools.partial(formula.function, way)
+    return lambda seen, *arguments: cast(float, measure.function(seen.judged, *arguments))
+
+
+class Retrieved(NamedTuple):
+    """What a run has for one topic, in the order of the file."""
+
+    docnos: list[bytes]
+    scores: array[float]
+    ranks: array[int]
+
+
+class Ranked(NamedTuple):
+    """How topics are ranked and judged.
+
+    ties            which order documents of equal score have; "" is trec_eval's
+    by_rank_column  whether the rank column decides instead of the scores
+    without_topic   whether a document named like its topic is removed
+    """
+
+    settings: Settings
+    ties: str
+    by_rank_column: bool
+    without_topic: bool
+
+
+class Order(NamedTuple):
+    """The documents of a topic that matter, before ties are broken.
+
+    settled  (rank, docno) of those whose score no other document has
+    tied     of the scores that several documents have, the first rank and the documents' numbers in the file
+    """
+
+    size: int
+    settled: list[tuple[int, bytes]]
+    tied: list[tuple[int, list[int]]]
+
+
+class Placed(NamedTuple):
+    """The documents that matter in order, and where ties are averaged, the first and last rank of the scores."""
+
+    size: int
+    ranks: Sequence[int]
+    docnos: Sequence[bytes]
+    spans: Mapping[int, tuple[int, int]]
 
 
 class Audit:
-    """A run and its judgments, to be evaluated under one convention after another.
+    """A run and its judgments, to be evaluated in one way after another; `in_run` is how many topics the run has."""
 
-    `ranks` is {topic: {docno: rank column}}; topics and docnos are bytes.
-    """
-
-    def __init__(self, qrels: Judgments, run: Mapping[bytes, Mapping[bytes, float]],
-                 ranks: Mapping[bytes, Mapping[bytes, int]], settings: Settings):
+    def __init__(self, qrels: Mapping[bytes, Any], run: Mapping[bytes, Retrieved], in_run: int, settings: Settings):
         self.settings = settings
-        self._qrels = qrels
-        self._run = run
-        self._conventions = _conventions(qrels.topics, ranks, settings)
+        self.qrels = qrels
+        self.run = run
+        self.in_run = in_run
+        self.all_topics = sorted(qrels)
+        self.both = sorted(qrels.keys() & run.keys())
+        self.are_grades = settings.rel_format == "qrels"
+        self._counts = {topic: Counter(of_topic.values()) for topic, of_topic in qrels.items() if self.are_grades}
+        self._orders: dict[Any, Order] = {}
+        self._placed: dict[Any, Placed] = {}
+        self._seen: dict[Ranked, dict[bytes, Seen]] = {}
 
-    def explanations(self, by_measure: Mapping[str, Sequence[Reported]]) -> dict[str, list[str]]:
-        """For each measure the conventions under which all its reported values come out, or else the pairs of them."""
-        found = self._fitting(by_measure, [(convention,) for convention in self._conventions])
-        others = {name: reported for name, reported in by_measure.items() if not found[name]}
-        pairs = [(one, other) for one, other in itertools.combinations(self._conventions, 2)
-                 if not one.changes.keys() & other.changes.keys()]
-        found.update(self._fitting(others, pairs))
-        return found
+    def ranked(self, way: Way, own: Iterable[tuple[str, Any]] = ()) -> Ranked:
+        """How topics are ranked and judged under a way, for a column that fixes some settings of its own."""
+        base = self.settings
+        changes = {"release": way.get("release", base.release), "depth": way.get("depth", base.depth),
+                   "relevance_level": way.get("level", base.relevance_level), **dict(own)}
+        depths = [depth for depth in (way.get("depth", base.depth), changes["depth"]) if depth is not None]
+        changes["depth"] = min(depths, default=None)
+        judged_only = base.judged_only or "judged-only" in way
+        settings = base._replace(complete=False, judged_only=judged_only, **changes)
+        return Ranked(settings, way.get("ties", ""), "order" in way, "topic-document" in way)
 
-    def _fitting(self, by_measure: Mapping[str, Sequence[Reported]],
-                 candidates: Iterable[tuple[Convention, ...]]) -> dict[str, list[str]]:
-        """For each measure the candidates, each some conventions at once, under which its values come out.
+    def order(self, topic: bytes, ranked: Ranked) -> Order:
+        """A topic's documents by descending score, or by the rank column: those that are judged, in other formats all."""
+        key = topic, ranked.settings.release.name, ranked.by_rank_column, ranked.without_topic
+        if key in self._orders:
+            return self._orders[key]
+        docnos, scores, ranks = self.run[topic]
+        by = list(ranked.settings.release.keep_scores(scores))
+        if ranked.by_rank_column:
+            by = [-float(rank) for rank in ranks]
+        numbers = [i for i, docno in enumerate(docnos) if not ranked.without_topic or docno != topic]
+        numbers.sort(key=by.__getitem__, reverse=True)
+        judged = self.qrels[topic].keys() if self.are_grades else set(docnos)
+        settled, tied = [], []
+        rank = 1
+        for _, group in itertools.groupby(numbers, by.__getitem__):
+            same = list(group)
+            if len(same) > 1 and not judged.isdisjoint([docnos[i] for i in same]):
+                tied.append((rank, same))
+            elif len(same) == 1 and docnos[same[0]] in judged:
+                settled.append((rank, docnos[same[0]]))
+            rank += len(same)
+        self._orders[key] = Order(len(numbers), settled, tied)
+        return self._orders[key]
 
-        Those that rank alike are tried together, because judging takes most of
-        the time.
-        """
-        by_ranking: dict[Any, list[tuple[int, tuple[Convention, ...], Conventions]]] = {}
-        for number, candidate in enumerate(candidates):
-            changes = {field: value for convention in candidate for field, value in convention.changes.items()}
-            settings = self.settings._replace(**{
-                field: changes.pop(field) for field in Settings._fields if field in changes})
-            conventions = Conventions(settings, **changes)
-            ranking = settings._replace(complete=False), conventions.tie_key
-            by_ranking.setdefault(ranking, []).append((number, candidate, conventions))
-        fitting: dict[str, list[tuple[int, str]]] = {name: [] for name in by_measure}
-        for members in by_ranking.values():
-            judged: Judged = {}
-            for number, candidate, conventions in members:
-                for name, reported in by_measure.items():
-                    is_about_it = all(name in convention.measures or not convention.measures
-                                      for convention in candidate)
-                    if is_about_it and self._come_out(reported, conventions, judged):
-                        sentence = "; and ".join(convention.sentence for convention in candidate)
-                        fitting[name].append((number, sentence))
-        return {name: [sentence for _, sentence in sorted(sentences)] for name, sentences in fitting.items()}
+    def placed(self, topic: bytes, ranked: Ranked) -> Placed:
+        """The places of a topic's documents; kept, because other depths and levels ask again."""
+        level = max(ranked.settings.relevance_level, 0) if ranked.ties.startswith("relevant") else 0
+        key = topic, ranked.settings.release.name, level, ranked[1:]
+        if key in self._placed:
+            return self._placed[key]
+        docnos, _, ranks = self.run[topic]
+        order = self.order(topic, ranked)
+        placed = list(order.settled)
+        spans = {}
+        judged: Mapping[bytes, Any] = self.qrels[topic] if self.are_grades else dict.fromkeys(docnos)
+        descending = REL_FORMATS[ranked.settings.rel_format].ties_ascending == (ranked.ties == "reversed")
+        for first, same in order.tied:
+            numbers = sorted(same)
+            if ranked.ties != "file":
+                numbers.sort(key=docnos.__getitem__, reverse=descending)
+            if ranked.ties == "rank-column":
+                numbers.sort(key=ranks.__getitem__)
+            elif ranked.ties.startswith("relevant"):
+                numbers.sort(key=lambda i: judged.get(docnos[i], -1) >= level, reverse=ranked.ties == "relevant-first")
+            placed += [(first + place, docnos[i]) for place, i in enumerate(numbers) if docnos[i] in judged]
+            if ranked.ties == "averaged":
+                spans.update(dict.fromkeys(range(first, first + len(same)), (first, first + len(same) - 1)))
+        placed.sort()
+        self._placed[key] = Placed(order.size, array("l", [rank for rank, _ in placed]), [docno for _, docno in placed], spans)
+        return self._placed[key]
 
-    def _come_out(self, reported: Sequence[Reported], conventions: Conventions, judged: Judged) -> bool:
-        """Whether all reported values are what comes out under conventions."""
-        values = self.evaluate(reported, conventions, judged, stop=True)
-        return bool(values) and all(_agrees(values, value, conventions) for value in reported)
+    def seen(self, topic: bytes, ranked: Ranked) -> Seen:
+        """A topic, ranked and judged; kept for the other measures until enough other rankings were asked for."""
+        if ranked not in self._seen and len(self._seen) == _MOST_RANKINGS:
+            self._seen.clear()
+        of_ranking = self._seen.setdefault(ranked, {})
+        if topic not in of_ranking:
+            of_ranking[topic] = self._judge(topic, ranked)
+        return of_ranking[topic]
 
-    def evaluate(self, reported: Sequence[Reported], conventions: Conventions, judged: Judged,
-                 stop: bool = False) -> Values:
-        """The values of the reported columns under conventions.
+    def _judge(self, topic: bytes, ranked: Ranked) -> Seen:
+        """Judge a topic."""
+        settings, judgments = ranked.settings, self.qrels[topic]
+        size, ranks, docnos, spans = self.placed(topic, ranked) if topic in self.run else Placed(1, [], [], {})
+        if not self.are_grades:
+            scores = {docno: -float(rank) for rank, docno in zip(ranks, docnos)} or {_UNPOOLED: 0.0}
+            try:
+                return Seen(REL_FORMATS[settings.rel_format].judge(judgments, scores, [settings])[0])
+            except TrecEvalError as error:
+                raise TrecEvalError(f"topic {_quoted(topic)}: {error}", status=4) from None
+        if settings.depth is not None and settings.depth < size:
+            size = settings.depth
+            begins = [spans[rank][0] if rank in spans else rank for rank in ranks] if spans else ranks
+            ranks = ranks[:bisect_right(begins, size)]
+        counts = self._counts[topic]
+        if settings.grades_as:
+            judgments = _regraded(judgments, settings.grades_as)
+            counts = Counter(judgments.values())
+        grades = {rank: judgments[docno] for rank, docno in zip(ranks, docnos)}
+        if settings.judged_only:
+            judged = [grade for grade in grades.values() if grade >= 0]
+            grades, size = dict(enumerate(judged, start=1)), len(judged)
+        return Seen(JudgedRanking(grades, size, counts, settings), spans)
 
-        `judged` has the topics that have been judged before, and gets the others.
-        With `stop` there are no values as soon as one topic departs from what is
-        reported of it.
-        """
-        by_topic: dict[Optional[bytes], list[Reported]] = {}
-        for value in reported if stop else ():
-            by_topic.setdefault(value.topic, []).append(value)
-        values: Values = {}
-        evaluated = Evaluated(_columns_under(conventions, reported), conventions.settings)
-        for topic in sorted(self._topics(conventions.settings), key=lambda topic: (topic not in by_topic, topic)):
-            if topic not in judged:
-                judged[topic] = self._judge(topic, conventions)
-            evaluated.add(judged[topic])
-            for column, value_here in zip(evaluated.columns, evaluated.rows[topic]):
-                if not column.measure.summary_only:
-                    values[topic, column.name] = value_here
-            if not all(_agrees(values, value, conventions) for value in by_topic.get(topic, ())):
-                return {}
-        evaluated.average_over(self._qrels)
-        if conventions.counts:
-            _restrict(evaluated, {topic for topic, judgments in self._qrels.topics.items()
-                                  if conventions.counts(judgments, conventions.settings)})
-        if conventions.rounds_topics:
-            _round_topics(evaluated, reported[0].decimals)
-        if evaluated.over.topics:
-            values.update(((None, column.name), cast(float, value))
-                          for column, value in evaluated.summaries(conventions.summaries))
-        return values
+    def is_complete(self, way: Way) -> bool:
+        """Whether all topics of the qrels count."""
+        return bool(way["topics"] == "complete" if "topics" in way else self.settings.complete)
 
-    def _topics(self, settings: Settings) -> AbstractSet[bytes]:
-        """The topics that are evaluated."""
-        if settings.complete and settings.release.evaluates_missing:
-            return self._qrels.topics.keys()
-        return self._run.keys() & self._qrels.topics.keys()
+    def evaluates_missing(self, way: Way) -> bool:
+        """Whether topics that the run misses are evaluated."""
+        return self.is_complete(way) and bool(way.get("release", self.settings.release).evaluates_missing)
 
-    def _judge(self, topic: bytes, conventions: Conventions) -> JudgedTopic:
-        """Judge a topic under conventions."""
-        is_missing = topic not in self._run
-        scores = {_UNPOOLED: 0.0} if is_missing else self._reordered(topic, conventions)
-        judgments = self._qrels.topics[topic]
-        try:
-            judge = REL_FORMATS[conventions.settings.rel_format].judge
-            judged = judge(judgments, scores, [conventions.settings])
-        except TrecEvalError as error:
-            raise TrecEvalError(f"topic {_quoted(topic)}: {error}", status=4) from None
-        return JudgedTopic(topic, judgments, scores, judged, is_missing)
+    def has_relevant(self, topic: bytes, way: Way) -> bool:
+        """Whether any document of a topic is relevant."""
+        level = max(way.get("level", self.settings.relevance_level), 0)
+        groups = [self.qrels[topic]] if self.are_grades else self.qrels[topic].values()
+        return any(grade >= level for grades in groups for grade in grades.values())
 
-    def _reordered(self, topic: bytes, conventions: Conventions) -> Mapping[bytes, float]:
-        """A topic's scores, or others which put its tied documents into another order."""
-        scores = self._run[topic]
-        if conventions.tie_key is None:
-            return scores
-        kept = dict(zip(scores, conventions.settings.release.keep_scores(scores.values())))
-        docnos = sorted(scores, reverse=True)
-        key = conventions.tie_key
-        docnos.sort(key=lambda docno: key(topic, docno, conventions.settings))
-        docnos.sort(key=kept.__getitem__, reverse=True)  # stable, so that the keys decide between equal scores
-        return {docno: float(len(docnos) - i) for i, docno in enumerate(docnos)}
+    def value(self, way: Way, rows: Rows, group: Group, i: int) -> Optional[float]:
+        """What comes out for a value of a group; None if nothing does."""
+        topic, number = group.values[i].topic, group.values[i].column
+        if topic is None:
+            value = self._summary(way, rows, group, number)
+        else:
+            topic = way.get("topics-shifted", {}).get(topic, topic)
+            value = rows.at(topic)[number] if topic in self.run or self.evaluates_missing(way) else None
+        return None if value is None or math.isnan(value) else value
 
+    def agrees(self, way: Way, rows: Rows, group: Group) -> bool:
+        """Whether all values of a group come out; those that are soonest found not to come first."""
+        departing = set(group.departing)
+        order = sorted(range(len(group.values)), key=lambda i: (group.values[i].topic is None, i not in departing))
+        return all(_agrees(self.value(way, rows, group, i), group.values[i], way) for i in order)
 
-def _columns_under(conventions: Conventions, reported: Iterable[Reported]) -> list[Column]:
-    """The reported columns, with the functions that conventions give them."""
-    functions = _functions(conventions)
-    columns = {value.column.name: value.column for value in reported}
-    return [column._replace(measure=column.measure._replace(
-        function=functions.get(column.measure.name, column.measure.function))) for column in columns.values()]
+    def _summary(self, way: Way, rows: Rows, group: Group, number: int) -> Optional[float]:
+        """What comes out over all topics for a column of a group; None if no topic counts."""
+        column, ranked = rows.columns[number].column, rows.ranked[number]
+        measure, arguments = column.measure, column.arguments
+        topics = self.all_topics if self.evaluates_missing(way) else self.both
+        counted = self.all_topics if self.is_complete(way) else self.both
+        if "with-relevant" in way:
+            topics = [topic for topic in topics if self.has_relevant(topic, way)]
+            counted = [topic for topic in counted if self.has_relevant(topic, way)]
+        if "at-least-k-results" in way:
+            topics = [topic for topic in topics if self.seen(topic, ranked).judged.num_ret >= arguments[0]]
+            counted = topics
+        if "aggregate" in way:
+            parts = [_COUNTED[measure.name](self.seen(topic, ranked).judged, *arguments) for topic in topics]
+            return Value(sum(part for part, _ in parts)) / sum(whole for _, whole in parts)
+        values = [rows.at(topic)[number] for topic in topics]
+        size = self.in_run if way.get("topics") == "in-run" else len(counted)
+        if way.get("gm") == "zeros-left-out":
+            values = [value for value in values if value > math.log(GEOMETRIC_FLOOR)]
+            size = len(values)
+        if "topics-first" in way and not measure.summary_only:
+            values = [round(value, group.topic_decimals) for value in values]
+        if not size:
+            return None
+        if "counts" in way:
+            return sum(values) / size
+        num_rel = None
+        if measure.summary == "sum of relevant" and self.is_complete(way):
+            num_rel = sum(grade > 0 for judgments in self.qrels.values() for grade in judgments.values())
+        over = Averaging(size, size - len(values), num_rel=num_rel)
+        return cast(float, SUMMARIES[cast(str, measure.summary)](values, over))
 
 
-def _restrict(evaluated: Evaluated, topics: AbstractSet[Any]) -> None:
-    """Leave only some topics in the summary."""
-    evaluated.rows = {topic: row for topic, row in evaluated.rows.items() if topic in topics}
-    counted = len(topics) if evaluated.settings.complete else len(evaluated.rows)
-    missing = 0 if evaluated.settings.release.evaluates_missing else counted - len(evaluated.rows)
-    evaluated.over = evaluated.over._replace(topics=counted, missing=missing)
+_MOST_RANKINGS = 4  # that are kept at a time
 
 
-def _round_topics(evaluated: Evaluated, decimals: int) -> None:
-    """Make summaries of rounded values, where topics have values that are shown."""
-    for row in evaluated.rows.values():
-        for i, column in enumerate(evaluated.columns):
-            if not column.measure.summary_only:
-                row[i] = round(row[i], decimals)
+class Rows:
+    """The values of a measure's columns by topic, computed when they are first asked for."""
+
+    def __init__(self, audit: Audit, way: Way, group: Group):
+        replaced = dict(way.get("measure", ()))
+        self.columns = [replaced.get(number, named) for number, named in enumerate(group.columns)]
+        self.ranked = [audit.ranked(way, named.own) for named in self.columns]
+        self._functions = [_function_under(way, named.column.measure) for named in self.columns]
+        self._audit = audit
+        self._rows: dict[bytes, list[float]] = {}
+
+    def at(self, topic: bytes) -> list[float]:
+        """The values for a topic."""
+        if topic not in self._rows:
+            is_missing = topic not in self._audit.run
+            row = []
+            for (column, _), ranked, function in zip(self.columns, self.ranked, self._functions):
+                is_zero = is_missing and column.is_zero_if_missing
+                row.append(0.0 if is_zero else function(self._audit.seen(topic, ranked), *column.arguments))
+            self._rows[topic] = row
+        return self._rows[topic]
 
 
-def _agrees(values: Mapping[Any, float], reported: Reported, conventions: Conventions) -> bool:
+def _agrees(value: Optional[float], reported: Reported, way: Way) -> bool:
     """Whether a value is what is reported, at the precision that is shown, and that sums of doubles have."""
-    value = values.get((reported.topic, reported.column.name))
     if value is None:
         return False
-    if conventions.rounded_to is not None:
-        value = round(value, conventions.rounded_to)
+    if isinstance(way.get("rounding"), int):
+        value = round(value, way["rounding"])
     unit = 10.0 ** -reported.decimals
     error = 1e-12 * abs(value)
-    if conventions.is_cut_off and abs(value) < 1e15 * unit:
+    if way.get("rounding") == "cut-off" and abs(value) < 1e15 * unit:
         shown = math.trunc(value / unit * (1 + 1e-12)) * unit
         return abs(shown - reported.value) <= unit / 1000 + error
     return abs(value - reported.value) <= 0.500001 * unit + error
 
 
-def _functions(by: Conventions) -> dict[str, Callable[..., Any]]:
-    """By measure, what takes the place of its function under conventions."""
-    functions = dict(by.functions)
-    if by.ap_divisor or by.logarithm:
-        functions.update(_average_precision_functions(by))
-    if by.ndcg_gains or by.ndcg_discount or by.ideal_retrieved:
-        functions.update(_ndcg_functions(by))
-    if by.persistence is not None or by.largest_grade is not None or by.plain_residual:
-        functions.update(_rbp_functions(by))
-    return functions
-
-
-def _average_precision_functions(by: Conventions) -> dict[str, Callable[..., Any]]:
-    """AP with another divisor, or another logarithm of it."""
-    divisor = by.ap_divisor or (lambda topic, k: topic.num_rel)
-    logarithm = by.logarithm or (lambda value: math.log(max(value, GEOMETRIC_FLOOR)))
-
-    def at(topic: JudgedRanking, k: int) -> Value:
-        ranks = topic.relevant_to(k)
-        return add_up(ranks, topic.precisions[:len(ranks)]) / divisor(topic, k)
-    return {"map": lambda topic: at(topic, topic.num_ret), "map_cut": at,
-            "gm_map": lambda topic: logarithm(at(topic, topic.num_ret))}
-
-
-def _ndcg_functions(by: Conventions) -> dict[str, Callable[..., Any]]:
-    """The measures of the ndcg family with other gains, another discount or another ideal ranking."""
-    discount = by.ndcg_discount or (lambda rank: math.log2(rank + 1))
-
-    def dcg(topic: JudgedRanking, gains: Gains, k: int) -> Value:
-        ranks, gained = topic.gained(gains)
-        return total_of(ranks[:bisect_right(ranks, k)], gained)
-
-    def ideal_dcg(topic: JudgedRanking, gains: Gains, k: int) -> Value:
-        ideal = topic.ideal_gains(gains)
-        if by.ideal_retrieved:
-            ideal = sorted([gain for gain in topic.gained(gains)[1] if gain > 0], reverse=True)
-        return total_of(range(1, min(len(ideal), k) + 1), ideal)
-
-    def total_of(ranks: Sequence[int], gained: Sequence[float]) -> Value:
-        return add_up(ranks, [gain / discount(rank) for rank, gain in zip(ranks, gained)])
-
-    def with_gains(function: Callable[..., Any]) -> Callable[..., Any]:
-        if by.ndcg_gains is None:
-            return function
-        gains_of = by.ndcg_gains
-        return lambda topic, given, *rest: function(topic, gains_of(topic), *rest)
-
-    at = with_gains(lambda topic, gains, k: dcg(topic, gains, k) / ideal_dcg(topic, gains, k))
-    functions: dict[str, Callable[..., Any]] = {
-        "ndcg_cut": lambda topic, k: at(topic, {}, k),
-        "ndcg": lambda topic, gains: at(topic, gains, sys.maxsize),
-        "dcg": with_gains(lambda topic, gains: dcg(topic, gains, sys.maxsize)),
-        "ideal_dcg": with_gains(lambda topic, gains: ideal_dcg(topic, gains, sys.maxsize))}
-    if not (by.ndcg_discount or by.ideal_retrieved):
-        functions.update((name, with_gains(MEASURES[name].function)) for name in ("G", "ndcg_rel", "Rndcg"))
-    return functions
-
-
-def _rbp_functions(by: Conventions) -> dict[str, Callable[..., Any]]:
-    """rbp and rbp_resid with another persistence, other gains or the published residual."""
-    def p_of(p: float) -> float:
-        return p if by.persistence is None else by.persistence
-
-    def rbp(topic: JudgedRanking, p: float, gains: Gains) -> float:
-        """Grades scaled by the largest one of the whole qrels, whatever gains are given, or as trec_eval does."""
-        if by.largest_grade is None:
-            return rank_biased_precision(topic, p_of(p), gains)
-        power = _powers(p_of(p), topic.num_ret)
-        largest = max(by.largest_grade, 1)  # without a relevant document all grades are 0
-        terms = [topic.grades[k] / largest * power[k - 1] for k in topic.judged_ranks]
-        return (1 - p_of(p)) * add_up(topic.judged_ranks, terms)
-
-    def residual(topic: JudgedRanking, p: float) -> float:
-        """Rbp and what everything beyond the ranking could add, p^N, or trec_eval's residual."""
-        if by.plain_residual:
-            return rbp(topic, p, {}) + _powers(p_of(p), topic.num_ret)[-1]
-        return rank_biased_precision_residual(topic, p_of(p))
-    return {"rbp": rbp, "rbp_resid": residual}
-
-
-def _conventions(qrels: Mapping[bytes, Any], ranks: Mapping[bytes, Mapping[bytes, int]],
-                 settings: Settings) -> list[Convention]:
-    """All conventions to try that differ from the settings.  To try another one, add it here."""
-    are_grades = settings.rel_format == "qrels"
-    are_groups = settings.rel_format == "qrels_jg"
+def _conventions(audit: Audit, report: Report) -> list[Convention]:
+    """The conventions that could change a value that departs, those that concern most measures first."""
+    settings = audit.settings
     other = next(release for release in RELEASES.values() if release != settings.release)
-    table = [Convention(f"the rules of trec_eval {other.name} are followed", {"release": other})]
-    table += _tie_conventions(qrels, ranks, settings)
-
-    def has_relevant(judgments: Mapping[bytes, Any], settings: Settings) -> bool:
-        """Whether any document of a topic is relevant."""
-        groups = judgments.values() if are_groups else [judgments]
-        return any(grade >= max(settings.relevance_level, 0) for group in groups for grade in group.values())
-
-    table.append(Convention("topics that are missing from the run are ignored" if settings.complete
-                            else "topics that are missing from the run are counted as 0",
-                            {"complete": not settings.complete}))
-    if are_grades or are_groups:
-        table.append(Convention("topics without a relevant document do not count in averages",
-                                {"counts": has_relevant}))
+    found = [Convention(f"release={other.name}", f"the rules of trec_eval {other.name} are followed", (),
+                        f"--release {other.name}", other), *_ranking_conventions(audit)]
+    judgments: Iterable[Mapping[Any, int]] = audit.qrels.values()
+    if settings.rel_format == "qrels_jg":
+        judgments = [grades for groups in audit.qrels.values() for grades in groups.values()]
+    if settings.rel_format in ("qrels", "qrels_jg"):
+        there = {grade for grades in judgments for grade in grades.values()}
+        found += [Convention(f"level={level}", f"documents are relevant from grade {level} on", (), f"-l {level}", level)
+                  for level in range(1, 11) if level != settings.relevance_level and (level <= 3 or level in there)]
         if not settings.judged_only:
-            table.append(Convention("unjudged documents are removed from the ranking (-J)", {"judged_only": True}))
-        for level in (1, 2, 3):
-            if level != settings.relevance_level:
-                table.append(Convention(f"documents count as relevant from grade {level} on (-l {level})",
-                                        {"relevance_level": level}))
-    longest = max(map(len, ranks.values()), default=0)
-    longest_here = longest if settings.depth is None else min(longest, settings.depth)
-    for depth in (5, 10, 20, 50, 100, 1000):
-        if min(depth, longest) != longest_here:  # else it ranks the same documents
-            table.append(Convention(f"the ranking is cut at {depth} documents (-M {depth})", {"depth": depth}))
-    table.append(Convention("figures are cut off instead of rounded", {"is_cut_off": True}))
-    for decimals in (1, 2, 3):
-        table.append(Convention(f"figures are rounded to {_plural(decimals, 'decimal')}, although more are shown",
-                                {"rounded_to": decimals}))
-    table.append(Convention("averages are taken over rounded values, as they are shown for topics",
-                            {"rounds_topics": True}))
-    return table + (_measure_conventions(qrels) if are_grades else [])
+            found.append(Convention("judged-only", "unjudged documents are removed from the ranking", (), "-J"))
+    longest = max((len(retrieved.docnos) for retrieved in audit.run.values()), default=0)
+    here = longest if settings.depth is None else min(longest, settings.depth)
+    found += [Convention(f"depth={depth}", f"rankings are cut at {_plural(depth, 'document')}", (), f"-M {depth}", depth)
+              for depth in _cutoffs(report) if min(depth, longest) != here]
+    found += [*_topic_conventions(audit, report), *_figure_conventions(report)]
+    departing = [group for group in report.groups.values() if group.departing]
+    if audit.are_grades:
+        found += [*_FORMULA_CONVENTIONS,
+                  Convention("rbp=largest-grade", "grades are divided by the largest one of all topics in rbp", _RBP,
+                             value=max(1, *there)),
+                  Convention("rbp-resid=depth", "rbp_resid has p^depth (p^1000 where no depth is set) in place of p^N",
+                             ("rbp_resid",), value=settings.depth or 1000)]
+        for group in departing:
+            found += _other_measures(group, settings, _cutoffs(report))
+    return [convention for convention in found if any(_concerning((convention,), group) for group in departing)]
 
 
-def _tie_conventions(qrels: Mapping[bytes, Any], ranks: Mapping[bytes, Mapping[bytes, int]],
-                     settings: Settings) -> list[Convention]:
-    """What orders documents of equal score."""
-    places = {topic: {docno: i for i, docno in enumerate(of_topic)} for topic, of_topic in ranks.items()}
-    keys: list[tuple[str, Callable[[bytes, bytes, Settings], Any]]] = []
-    if REL_FORMATS[settings.rel_format].ties_ascending:
-        # All keys are equal, which leaves the order that `_reordered` starts from.
-        keys.append(("by descending docno", lambda topic, docno, settings: 0))
+def _ranking_conventions(audit: Audit) -> list[Convention]:
+    """What else can rank documents, where that differs here."""
+    found = []
+    if any(len(set(array("f", retrieved.scores))) < len(retrieved.docnos) for retrieved in audit.run.values()):
+        reverse = "descending" if REL_FORMATS[audit.settings.rel_format].ties_ascending else "ascending"
+        found = [Convention(f"ties=docno-{reverse}", f"documents of equal score are ordered by {reverse} docno",
+                            value="reversed"),
+                 Convention("ties=file", "documents of equal score are ordered as in the run file"),
+                 Convention("ties=rank-column", "documents of equal score are ordered by the rank column of the run")]
+        if audit.are_grades:
+            found += [
+                Convention("ties=relevant-last", "documents of equal score are ordered with the relevant ones last"),
+                Convention("ties=relevant-first", "documents of equal score are ordered with the relevant ones first")]
+        if audit.are_grades and not audit.settings.judged_only:
+            found.append(Convention("ties=averaged", "values are averaged over all orders of documents of equal score"))
+    here = audit.ranked({})
+    by_rank = here._replace(by_rank_column=True)
+    if any(len(set(audit.run[topic].ranks)) == len(audit.run[topic].ranks)
+           and audit.order(topic, here).settled != audit.order(topic, by_rank).settled for topic in audit.both):
+        found.append(Convention("order=rank-column", "documents are ranked by the rank column, although scores differ"))
+    if any(topic in retrieved.docnos for topic, retrieved in audit.run.items()):
+        found.append(Convention("topic-document=removed", "a document with the name of its topic is removed"))
+    return found
+
+
+def _cutoffs(report: Report) -> list[int]:
+    """The cutoffs to try: those of most tools, and those in the names of the report."""
+    names = {value.name for group in report.groups.values() for value in group.values}
+    names.update(name for name, _, _ in report.left_out)
+    ends = [re.search(r"[@_.]([1-9][0-9]{0,6})$", name) for name in names]
+    return sorted({5, 10, 20, 50, 100, 1000} | {int(end.group(1)) for end in ends if end})
+
+
+def _topic_conventions(audit: Audit, report: Report) -> list[Convention]:
+    """Which topics can count in averages, and whether values can be those of other topics."""
+    is_complete = audit.settings.complete
+    found = []
+    if len(audit.both) < len(audit.all_topics):
+        found.append(Convention("topics=with-results", "topics that are missing from the run are ignored", (), "without -c")
+                     if is_complete else
+                     Convention("topics=complete", "topics that are missing from the run are counted as 0", (), "-c"))
+    if audit.in_run != len(audit.all_topics if is_complete else audit.both):
+        found.append(Convention("topics=in-run", "averages are over all topics in the run, judged or not"))
+    if audit.settings.rel_format in ("qrels", "qrels_jg"):
+        found.append(Convention("topics=with-relevant", "topics without a relevant document do not count in averages"))
+    several = tuple(name for name, group in report.groups.items()
+                    if len({value.topic for value in group.values} - {None}) > 2)
+    by_number = sorted(audit.both, key=lambda topic: (len(topic), topic))
+    for how, topics in ("in byte order", audit.both), ("in numeric order", by_number), ("in the run", list(audit.run)):
+        if several and (how == "in byte order" or topics != audit.both):
+            for which, shifted in ("next", topics[1:] + topics[:1]), ("previous", topics[-1:] + topics[:-1]):
+                found.append(Convention("topics-shifted", f"each topic has the values of the {which} one {how}", several,
+                                        value=dict(zip(topics, shifted))))
+    return found
+
+
+def _figure_conventions(report: Report) -> list[Convention]:
+    """How else values can become figures."""
+    found = [Convention("rounding=cut-off", "figures are cut off instead of rounded"),
+             Convention("rounding=topics-first", "averages are taken over rounded values, as they are shown for topics")]
+    groups = [group for group in report.groups.values() if not group.is_count]
+    shown = {group.name: max(value.shown for value in group.values) for group in groups}
+    known = {group.name: max(value.decimals for value in group.values) for group in groups}
+    for decimals in range(1, 7):
+        names = tuple(name for name in shown if shown[name] <= decimals < known[name])
+        if names and (decimals > 1 or max(shown.values()) <= 1):  # values of one decimal are too common to mean much
+            text = _plural(decimals, "decimal")
+            found.append(Convention(f"rounding={text.replace(' ', '-')}", f"figures are rounded to {text}, although more "
+                                    "are shown", names, value=decimals))
+    return found
+
+
+_UNCUT = ("map", "gm_map", "Rprec", "bpref", "recip_rank", "ndcg", "infAP", "11pt_avg", "set_P", "set_recall", "set_F")
+_CUT = ("P", "recall", "success", "map_cut", "ndcg_cut", "relative_P")
+
+
+def _other_measures(group: Group, settings: Settings, cuts: Sequence[int]) -> list[Convention]:
+    """The measures whose values may be reported under the name of another one: of the columns that depart."""
+    numbers = sorted({group.values[i].column for i in group.departing})
+    columns = [group.columns[number].column for number in numbers]
+    is_cut = columns[0].measure.parameters.kind == "cutoffs"
+    at_same = [[f"{name}.{column.arguments[0]}" for column in columns] for name in _CUT if is_cut]
+    if group.is_count:
+        requests = [[name] for name in _COUNTS]
+    elif len(columns) > 1:
+        requests = at_same
     else:
-        keys.append(("by ascending docno", lambda topic, docno, settings: docno))
-    keys.append(("as in the run file", lambda topic, docno, settings: places[topic][docno]))
-    keys.append(("by the rank column of the run", lambda topic, docno, settings: ranks[topic][docno]))
-    if settings.rel_format == "qrels":
-        def is_relevant(topic: bytes, docno: bytes, settings: Settings) -> bool:
-            return bool(qrels[topic].get(docno, -1) >= max(settings.relevance_level, 0))
-        keys.append(("with the relevant ones last", is_relevant))
-        keys.append(("with the relevant ones first", lambda *document: not is_relevant(*document)))
-    return [Convention(f"documents of equal score are ordered {how}", {"tie_key": key}) for how, key in keys]
+        name = f"{group.name}_cut" if group.name in ("map", "ndcg") else group.name
+        others = [[f"{name}.{k}"] for k in cuts] if is_cut or name != group.name else []
+        requests = [*([request] for request in _UNCUT), *others, *at_same]
+    found = {}
+    for request in requests:
+        new = [Named(_columns([one], settings, Notes())[0]) for one in request]
+        name = new[0].column.measure.name if len(new) > 1 else new[0].column.name
+        if new[0].column.name != columns[0].name:
+            found[name] = Convention(f"measure={name}", f"{group.name} is the value of {name}", (group.name,),
+                                     f"-m {request[0]}", tuple(zip(numbers, new)))
+    return list(found.values())
 
 
-_AP = ("map", "map_cut", "gm_map")
-_NDCG = ("ndcg_cut", "ndcg", "dcg", "ideal_dcg")
-_WITH_GAINS = (*_NDCG, "G", "ndcg_rel", "Rndcg")
+class Joint(NamedTuple):
+    """The conventions that explain most of the measures that depart.
+
+    others  candidates that explain the same
+    chance  that wrong numbers would fit like that
+    """
+
+    candidate: Candidate
+    others: list[Candidate]
+    groups: list[Group]
+    chance: float
 
 
-def _measure_conventions(qrels: Mapping[bytes, Mapping[bytes, int]]) -> list[Convention]:
-    """The conventions that change the formula of a measure."""
-    def instead(sentence: str, functions: Mapping[str, Callable[..., Any]]) -> Convention:
-        return Convention(sentence, {"functions": functions}, tuple(functions))
-
-    def interpolated(topic: JudgedRanking, level: float) -> Value:
-        return _best_precision_from(topic, math.ceil(level * topic.num_rel - 1e-9))
-
-    def original_bpref(topic: JudgedRanking) -> Value:
-        above = map(topic.nonrelevant_above, topic.relevant_ranks)
-        return add_up(topic.relevant_ranks, [1 - min(n, topic.num_rel) / topic.num_rel for n in above]) / topic.num_rel
-
-    def nonzero_mean(values: Sequence[float], over: Averaging) -> float:
-        kept = [value for value in values if value > math.log(GEOMETRIC_FLOOR)]
-        return geometric_mean(kept, Averaging(len(kept))) if kept else 0.0
-
-    largest = max((grade for judgments in qrels.values() for grade in judgments.values()), default=1)
-    return [
-        Convention("AP is divided by the relevant documents retrieved",
-                   {"ap_divisor": lambda topic, k: len(topic.relevant_to(k))}, _AP),
-        Convention("AP is divided by min(R, k)",
-                   {"ap_divisor": lambda topic, k: min(topic.num_rel, k)}, ("map_cut",)),
-        Convention("AP is divided by min(R, N)",
-                   {"ap_divisor": lambda topic, k: min(topic.num_rel, topic.num_ret)}, _AP),
-        Convention("ndcg has gains of 2^grade - 1", {"ndcg_gains": lambda topic: {
-            grade: 2.0 ** min(grade, 300) - 1 for grade in topic.grade_counts}}, _WITH_GAINS),
-        Convention("ndcg has a gain of 1 for every relevant document", {"ndcg_gains": lambda topic: {
-            grade: float(grade >= topic.relevance_level) for grade in topic.grade_counts}}, _WITH_GAINS),
-        Convention("the ideal ranking of ndcg has the retrieved documents alone", {"ideal_retrieved": True},
-                   ("ndcg_cut", "ndcg", "ideal_dcg")),
-        Convention("ndcg does not discount its first ranks: the gain is divided by log2(k), from rank 2 on",
-                   {"ndcg_discount": lambda rank: max(1.0, math.log2(rank))}, _NDCG),
-        instead("precision is divided by min(k, N)", {
-            "P": lambda topic, k: share(topic.relevant_to(k), min(k, topic.num_ret))}),
-        instead("recall is divided by min(R, k)", {"recall": relative_precision}),
-        instead("Rprec_mult is as published: hits at rank floor(c * R + 0.5), divided by R", {
-            "Rprec_mult": lambda topic, multiple: recall(topic, math.floor(multiple * topic.num_rel + 0.5))}),
-        instead("bpref is 1 - n/R for each relevant document", {
-            "bpref": original_bpref, "gm_bpref": lambda topic: _floored_log(original_bpref(topic))}),
-        instead("interpolated precision is the largest one at recall >= c exactly", {
-            "iprec_at_recall": interpolated, "11pt_avg": lambda topic, levels: add_up(
-                levels[::-1], [interpolated(topic, level) for level in levels[::-1]]) / len(levels)}),
-        Convention("0.00001 is added to each AP in gm_map, instead of being its least value",
-                   {"logarithm": lambda value: math.log(value + GEOMETRIC_FLOOR)}, ("gm_map",)),
-        Convention("topics with an AP of 0 are left out of gm_map", {"summaries": {"gm_map": nonzero_mean}},
-                   ("gm_map",)),
-        *(Convention(f"rbp has p = {p}", {"persistence": p}, ("rbp", "rbp_resid")) for p in (0.5, 0.8, 0.95)),
-        Convention("grades are divided by the largest one of all topics in rbp", {"largest_grade": largest}, ("rbp",)),
-        Convention("rbp_resid is as published: rbp + p^N", {"plain_residual": True}, ("rbp_resid",))]
+_WEAK = 0.05  # a chance above which what fits is no explanation
+_MOST_COMPARED = 12  # candidates of which it is looked at how many measures they explain
 
 
-_MOST_ROWS = 5  # of a measure's values that do not agree
+class Search:
+    """The search for conventions that explain a report.
+
+    most_pairs  how many pairs of conventions to try at most
+    say         shows how far it has come
+    """
+
+    def __init__(self, audit: Audit, report: Report, most_pairs: int, say: Callable[[str], None]):
+        self.audit = audit
+        self.groups = list(report.groups.values())
+        self.departing = [group for group in self.groups if group.departing]
+        self.pairs = 0  # tried
+        self._most_pairs = most_pairs
+        self._say = say
+        self._known: dict[tuple[str, frozenset[str]], bool] = {}  # by measure and candidate, whether all values come out
+        self._conventions = _conventions(audit, report) if self.departing else []
+
+    def joint(self) -> Optional[Joint]:
+        """Try each convention, then each with the best of them, then pairs; return what explains most."""
+        levels = [convention for convention in self._conventions if convention.aspect == "level"]
+        by_level = [convention for convention in self._conventions if convention.id in _BY_LEVEL]
+        singles = [(convention,) for convention in self._conventions]
+        self._try([*singles, *itertools.product(levels, by_level)], self.departing)
+        best = self._best()
+        if best:
+            rest = [group for group in self.departing if group not in best.groups]
+            self._try([(*best.candidate, convention) for convention in self._conventions], rest)
+        rest = [group for group in self.departing if not group.found]
+        if rest and math.prod(group.chance_with_pairs for group in rest) <= _WEAK:
+            self._try(self._pairs(rest), rest)
+        best = self._best()
+        return best and self._grown(best)
+
+    def _pairs(self, groups: Sequence[Group]) -> list[Candidate]:
+        """The pairs of conventions to try on some measures, those that concern most of them first."""
+        counted = []
+        for pair in itertools.combinations([convention for convention in self._conventions
+                                            if convention.aspect not in ("measure", "topics-shifted")], 2):
+            concerned = sum(len(_concerning(pair, group)) == 2 for group in groups)
+            if concerned and _combined(pair) is not None:
+                counted.append((concerned, pair))
+        counted.sort(key=lambda item: item[0], reverse=True)
+        self.pairs = min(len(counted), self._most_pairs)
+        return [pair for _, pair in counted[:self.pairs]]
+
+    def _try(self, candidates: Iterable[Candidate], groups: Sequence[Group]) -> None:
+        """See which measures' values come out under which candidates.
+
+        Candidates that rank alike are tried together, because ranking and
+        judging take most of the time.
+        """
+        by_ranking: dict[Any, list[Candidate]] = {}
+        for candidate in candidates:
+            if _combined(candidate) is not None:
+                of_ranking = tuple(convention for convention in candidate if convention.aspect in _OF_RANKING)
+                by_ranking.setdefault(_key(of_ranking), []).append(candidate)
+        for done, members in enumerate(by_ranking.values()):
+            self._say(f"{done} of {_plural(len(by_ranking), 'ranking')} tried")
+            for group in groups:
+                shared: dict[frozenset[str], Rows] = {}
+                for candidate in members:
+                    self._try_on(group, _concerning(candidate, group), shared)
+
+    def _try_on(self, group: Group, candidate: Candidate, shared: dict[frozenset[str], Rows]) -> None:
+        """See whether a measure's values come out under a candidate; `shared` has the values of topics under others."""
+        if not candidate or (group.name, _key(candidate)) in self._known:
+            return
+        group.tried += 1
+        way = _combined(candidate) or {}
+        of_topics = tuple(convention for convention in candidate if convention.aspect not in _AFTERWARDS)
+        if _key(of_topics) not in shared:
+            shared[_key(of_topics)] = Rows(self.audit, way, group)
+        rows = shared[_key(of_topics)]
+        hits = 0
+        for i in group.figures:
+            value = self.audit.value(way, rows, group, i)
+            group.note(i, value)
+            hits += _agrees(value, group.values[i], way)
+        is_found = hits == len(group.figures) and self.audit.agrees(way, rows, group)
+        self._known[group.name, _key(candidate)] = is_found
+        if is_found:
+            group.found.append(candidate)
+        elif hits:
+            group.nearly.append((hits, candidate))
+
+    def _explains(self, candidate: Candidate, group: Group) -> bool:
+        """Whether all values of a measure come out under a candidate."""
+        concerning = _concerning(candidate, group)
+        if not concerning:
+            return not group.departing
+        key = group.name, _key(concerning)
+        if key not in self._known:
+            way = _combined(concerning) or {}
+            self._known[key] = self.audit.agrees(way, Rows(self.audit, way, group), group)
+        return self._known[key]
+
+    def _explained(self, candidate: Candidate) -> list[Group]:
+        """The measures that depart and that a candidate explains."""
+        return [group for group in self.departing if self._explains(candidate, group)]
+
+    def _spoiled(self, candidate: Candidate) -> int:
+        """How many measures would agree no more."""
+        return sum(not group.departing and not self._explains(candidate, group) for group in self.groups)
+
+    def _best(self) -> Optional[Joint]:
+        """The conventions that explain most measures and spoil fewest; of these the fewest conventions."""
+        pool: dict[frozenset[str], Candidate] = {}
+        times: Counter[frozenset[str]] = Counter()
+        for group in self.departing:
+            for candidate in group.found:
+                pool[_key(candidate)] = candidate
+                times[_key(candidate)] += 1
+        if not pool:
+            return None
+        most = [pool[key] for key in sorted(pool, key=lambda key: (-times[key], len(key)))[:_MOST_COMPARED]]
+        ranks = [(len(self._explained(candidate)) - self._spoiled(candidate), -len(candidate)) for candidate in most]
+        best = most[ranks.index(max(ranks))]
+        explained = self._explained(best)
+        others = [candidate for candidate, rank in zip(most, ranks)
+                  if rank == max(ranks) and candidate is not best and self._explained(candidate) == explained]
+        return self._joint(best, others)
+
+    def _joint(self, candidate: Candidate, others: list[Candidate]) -> Joint:
+        """A joint verdict."""
+        explained = self._explained(candidate)
+        chance = _chance_of_some([group.chance for group in self.departing], len(explained))
+        return Joint(candidate, others, explained, chance)
+
+    def _grown(self, joint: Joint) -> Joint:
+        """A verdict with further conventions, where they explain other measures by more than accident and spoil none."""
+        more = {_key(merged): merged for group in self.departing if group not in joint.groups
+                for merged in (_with(joint.candidate, other) for other in group.found[:_MOST_COMPARED])}
+        best = joint
+        for candidate in more.values():
+            if _combined(candidate) is None:
+                continue
+            explained = self._explained(candidate)
+            new = [group for group in explained if group not in joint.groups]
+            loses_none = len(explained) == len(joint.groups) + len(new)
+            is_strong = math.prod(group.chance for group in new) <= _WEAK
+            is_better = len(explained) > len(best.groups) and loses_none and is_strong
+            if is_better and self._spoiled(candidate) <= self._spoiled(joint.candidate):
+                best = self._joint(candidate, [])
+        return joint if best is joint else self._grown(best)
+
+    def nearest(self, group: Group, joint: Optional[Joint]) -> Optional[tuple[Candidate, list[int]]]:
+        """The candidate under which most values of an unexplained measure come out, if most do, and which values remain."""
+        nearly = sorted(group.nearly, key=lambda item: item[0], reverse=True)[:3]
+        candidates = [candidate for _, candidate in nearly]
+        if joint:
+            candidates.append(_concerning(joint.candidate, group))
+        best = None
+        for candidate in filter(None, candidates):
+            way = _combined(candidate) or {}
+            rows = Rows(self.audit, way, group)
+            remaining = [i for i, value in enumerate(group.values)
+                         if not _agrees(self.audit.value(way, rows, group, i), value, way)]
+            least = min(len(group.departing) / 2, len(group.values) / 5)  # of which fewer must remain
+            if len(remaining) <= least and (best is None or len(remaining) < len(best[1])):
+                best = candidate, remaining
+        return best
+
+
+def _chance_of_some(chances: Sequence[float], count: int) -> float:
+    """A bound for the chance that at least so many of the measures fit by accident: the sum over all ways to choose them."""
+    sums = [1.0] + [0.0] * count
+    for chance in chances:
+        for k in range(count, 0, -1):
+            sums[k] += sums[k - 1] * chance
+    return min(1.0, sums[count])
+
+
+class Verdict(NamedTuple):
+    """What an audit found."""
+
+    report: Report
+    search: Search
+    joint: Optional[Joint]
+    are_percentages: bool
+
+    @property
+    def compared(self) -> int:
+        """How many values were compared."""
+        return sum(len(group.values) for group in self.report.groups.values())
+
+    @property
+    def agreeing(self) -> int:
+        """How many of them agree."""
+        return self.compared - sum(len(group.departing) for group in self.search.departing)
+
+    @property
+    def status(self) -> int:
+        """The exit status: 3 if a value does not agree, or if most that could be compared were not."""
+        left_out = sum(values for (_, _, is_known), values in self.report.left_out.items() if is_known)
+        return 3 if self.agreeing < self.compared or left_out > self.compared else 0
+
+
+_FEW_TOPICS = 64  # with so many, averages are as cheap to compute as values of topics
+
+
+def _audit(report: Report, audit: Audit, most_pairs: int, say: Callable[[str], None]) -> Verdict:
+    """Compare a report with what comes out here, and look for what explains it."""
+    for group in report.groups.values():
+        rows = Rows(audit, {}, group)
+        group.here = [audit.value({}, rows, group, i) for i in range(len(group.values))]
+    are_percentages = _read_percentages(report)
+    _leave_out_coarse(report)
+    if not report.groups:
+        left_out = _not_compared(report)
+        raise TrecEvalError(f"{report.file}: expected values that can be compared, found none{': ' if left_out else ''}{left_out}")
+    for group in report.groups.values():
+        group.departing = [i for i, value in enumerate(group.values) if not _agrees(group.here[i], value, {})]
+        group.track(len(audit.all_topics) <= _FEW_TOPICS)
+    search = Search(audit, report, most_pairs, say)
+    return Verdict(report, search, search.joint(), are_percentages)
+
+
+def _not_compared(report: Report) -> str:
+    """What is not compared, and why."""
+    reasons: dict[str, list[str]] = {}
+    values: Counter[str] = Counter()
+    for (name, reason, _), number in report.left_out.items():
+        reasons.setdefault(reason, []).append(_printable(name))
+        values[reason] += number
+    parts = [f"{_plural(values[reason], 'value')} of {_some(names)} ({reason})" for reason, names in reasons.items()]
+    if report.strays:
+        parts.append(f"{_plural(len(report.strays), 'line')} without a value ({report.strays[0].place}: "
+                     f"{_quoted(report.strays[0].figure)})")
+    return "; ".join(parts)
+
+
+def _some(names: Sequence[str], most: int = 5) -> str:
+    """The first of some names, and how many more there are."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
+_MOST_ROWS = 5  # of values that do not agree
 _MOST_EXPLANATIONS = 12
 
 
-def _audit(audit: Audit, reported: Sequence[Reported], files: Sequence[str], digits: int) -> tuple[int, list[str]]:
-    """The number of values that do not agree, and the lines that say which and why."""
-    own = Conventions(audit.settings)
-    here = audit.evaluate(reported, own, {})
-    groups = {name: _as_fractions(group, here) for name, group in _by_measure(reported).items()}
-    departing = {name: [value for value in group if not _agrees(here, value, own)] for name, group in groups.items()}
-    explanations = audit.explanations({name: groups[name] for name, wrong in departing.items() if wrong})
-    lines = []
-    for name, sentences in explanations.items():
-        wrong = departing[name]
-        verb = "does" if len(wrong) == 1 else "do"
-        lines += ["", f"{name}: {len(wrong)} of {_plural(len(groups[name]), 'value')} {verb} not agree",
-                  *_worst(wrong, here, digits)]
-        if not sentences:
-            lines += _unexplained(wrong, here, audit.settings, files)
-            continue
-        lines += [f"  all reported values of {name} come out if", f"    {sentences[0]}"]
-        lines += [f"    or {sentence}" for sentence in sentences[1:_MOST_EXPLANATIONS]]
-        if len(sentences) > _MOST_EXPLANATIONS:
-            lines.append(f"    or {len(sentences) - _MOST_EXPLANATIONS} more")
-    return sum(map(len, departing.values())), lines
+def _verdict_lines(verdict: Verdict, files: Sequence[str], digits: int) -> list[str]:
+    """An audit for people: the counts, the joint verdict, then the other measures."""
+    report, joint, search = verdict.report, verdict.joint, verdict.search
+    total = verdict.compared + sum(report.left_out.values())
+    left_out = _not_compared(report)
+    lines = [f"{verdict.compared} of {_plural(total, 'value')} in {report.file} compared, {verdict.agreeing} agree"
+             + (f"; not compared: {left_out}" if left_out else ""), f"  {signature(search.audit.settings)}"]
+    if verdict.are_percentages:
+        lines.append("  figures are percentages: they are divided by 100 before they are compared")
+    reported = {value.topic for group in report.groups.values() for value in group.values if value.topic is not None}
+    missing = sorted(reported - search.audit.run.keys())
+    if missing and not search.audit.settings.complete:
+        lines.append(f"  topics in the qrels that the run lacks, and which count with -c alone: {_some([*map(_printable, missing)])}")
+    jointly = joint.groups if joint and joint.chance <= _WEAK else []
+    if joint:
+        lines += ["", *_joint_lines(joint, search.departing)]
+    if jointly:
+        rows = _MOST_ROWS if len(jointly) == 1 else 1
+        lines += _worst_table([(group, i) for group in jointly for i in _worst(group)[:rows]], digits)
+    for group in search.departing:
+        if group not in jointly:
+            verb = "does" if len(group.departing) == 1 else "do"
+            lines += ["", f"{group.name}: {len(group.departing)} of {_plural(len(group.values), 'value')} {verb} not agree",
+                      *_worst_table([(group, i) for i in _worst(group)], digits), *_group_lines(group, verdict, files)]
+    return lines
 
 
-def _worst(wrong: Sequence[Reported], here: Values, digits: int) -> list[str]:
-    """The table of the values that depart most."""
-    def departure(value: Reported) -> float:
-        """By how much it departs; infinity if nothing is computed for it."""
-        own = here.get((value.topic, value.column.name))
-        difference = math.inf if own is None else abs(value.value - own)
+def _joint_lines(joint: Joint, departing: Sequence[Group]) -> list[str]:
+    """The joint verdict."""
+    is_weak, is_one = joint.chance > _WEAK, len(joint.candidate) == 1
+    verb = "explains" if is_one else "together explain"
+    if is_weak:
+        verb = "is consistent with" if is_one else "are consistent with"
+    of = "all" if len(joint.groups) == len(departing) else f"{len(joint.groups)} of"
+    what = "the measure that departs" if len(departing) == 1 else f"{of} {len(departing)} measures that depart"
+    return [f"{_plural(len(joint.candidate), 'convention')} {verb} {what}: "
+            f"{', '.join(group.name for group in joint.groups)}",
+            *(f"  {convention.text}" for convention in joint.candidate),
+            *(f"  or {_conventions_in_words(candidate)}" for candidate in joint.others[:_MOST_EXPLANATIONS]),
+            _strength(joint.chance, joint.groups)]
+
+
+def _conventions_in_words(candidate: Candidate) -> str:
+    """The conventions of a candidate, and how to have them here."""
+    return "; and ".join(convention.text for convention in candidate)
+
+
+def _strength(chance: float, groups: Sequence[Group]) -> str:
+    """How likely wrong numbers would fit, too."""
+    percent = f"{100 * chance:.0f}" if chance >= 0.01 else f"{100 * chance:.2g}"
+    share = "less than 0.0001" if chance < 1e-6 else percent
+    departing = _plural(sum(len(group.departing) for group in groups), "value")
+    line = (f"  (chance that wrong numbers fit by accident: {share} %; {departing} to explain, "
+            f"{max(group.tried for group in groups)} conventions tried")
+    return line + ("; more digits or values of topics would decide)" if chance > _WEAK else ")")
+
+
+def _worst(group: Group) -> list[int]:
+    """The values of a measure that depart most."""
+    def departure(i: int) -> float:
+        """By how much a value departs; infinity if nothing is computed for it."""
+        here = group.here[i]
+        difference = math.inf if here is None else abs(group.values[i].value - here)
         return math.inf if math.isnan(difference) else difference
+    return sorted(group.departing, key=departure, reverse=True)[:_MOST_ROWS]
 
-    def figure(value: float, decimals: int) -> str:
-        """The value as text."""
-        return f"{value:.{max(decimals, 0)}f}" if abs(value) < 1e15 else f"{value:g}"
+
+def _worst_table(departing: Iterable[tuple[Group, int]], digits: int) -> list[str]:
+    """The table of some values that depart."""
     rows = []
-    for value in sorted(wrong, key=departure, reverse=True)[:_MOST_ROWS]:
-        own = here.get((value.topic, value.column.name))
-        rows.append(["all topics" if value.topic is None else _decode(value.topic), value.column.name,
-                     figure(value.value, value.decimals),
-                     "none" if own is None else figure(own, max(value.decimals, digits))])
+    for group, i in departing:
+        value, here = group.values[i], group.here[i]
+        decimals = 0 if group.is_count else max(value.decimals, digits)
+        shown = "none"
+        if here is not None:
+            shown = f"{here:.{decimals}f}" if abs(here) < 1e15 else f"{here:g}"
+        topic = "all topics" if value.topic is None else _printable(value.topic)
+        rows.append([topic, _printable(value.name), value.text, shown])
     return _table(["topic", "measure", "reported", "here"], rows, True)
 
 
-def _unexplained(wrong: Sequence[Reported], here: Values, settings: Settings, files: Sequence[str]) -> list[str]:
-    """What to say of values that no convention explains: where they depart first, and how to see why."""
-    import shlex
-    lines = ["  no convention that is known here explains that, nor do two together"]
-    known = [value for value in wrong if (value.topic, value.column.name) in here]
+def _of_group(group: Group, joint: Optional[Joint]) -> list[Candidate]:
+    """What explains a measure, and first what explains others, too, or at least does not contradict it."""
+    if not joint:
+        return group.found
+    ordered = sorted(group.found, key=lambda candidate: _combined(_with(joint.candidate, candidate)) is None)
+    if group not in joint.groups:
+        return ordered
+    jointly = _concerning(joint.candidate, group)
+    return [jointly, *(candidate for candidate in ordered if _key(candidate) != _key(jointly))]
+
+
+def _group_lines(group: Group, verdict: Verdict, files: Sequence[str]) -> list[str]:
+    """What explains a measure that the joint verdict does not."""
+    found = _of_group(group, verdict.joint)
+    if not found:
+        return _unexplained(group, verdict, files)
+    lines = ["  its values come out if" if group.chance <= _WEAK else "  its values would come out, though that proves little, if",
+             f"    {_conventions_in_words(found[0])}", *(f"    or {_conventions_in_words(candidate)}" for candidate in found[1:_MOST_EXPLANATIONS])]
+    if len(found) > _MOST_EXPLANATIONS:
+        lines.append(f"    or {len(found) - _MOST_EXPLANATIONS} more")
+    joint = verdict.joint
+    if joint and all(_combined(_with(joint.candidate, candidate)) is None for candidate in found):
+        lines.append("  which contradicts what explains other measures")
+    return [*lines, _strength(group.chance, [group])]
+
+
+def _unexplained(group: Group, verdict: Verdict, files: Sequence[str]) -> list[str]:
+    """What to say of values that no convention explains: what comes nearest, and how to see where they depart."""
+    search = verdict.search
+    pairs = f", nor do two together ({_plural(search.pairs, 'pair')} tried)" if search.pairs else ""
+    lines = [f"  no convention that is known here explains that{pairs}"]
+    remaining = group.departing
+    nearest = search.nearest(group, verdict.joint)
+    if nearest:
+        candidate, remaining = nearest
+        scopes = _some([_scope(group.values[i].topic) for i in remaining], 3)
+        lines += [f"  nearest: {_conventions_in_words(candidate)}, which explains {len(group.values) - len(remaining)} of "
+                  f"{_plural(len(group.values), 'value')}; not {scopes}"]
+    known = [group.values[i] for i in remaining if group.here[i] is not None]
     if not known:
-        where = "all topics" if wrong[0].topic is None else f"topic {_decode(wrong[0].topic)}"
-        return [*lines, f"  nothing is computed here for {where}"]
+        return [*lines, f"  nothing is computed here for {_scope(group.values[remaining[0]].topic)}"]
     first = min(known, key=lambda value: (value.topic is None, value.topic or b""))
-    name, only = "the summary", []
-    if first.topic is not None:
-        name, only = f"topic {_decode(first.topic)}", ["-D", f"0.{_decode(first.topic)}"]
-    command = ["trec_eval_ref", "--explain", first.request, *only, *_options(settings), *files]
-    return [*lines, f"  for the first to depart, {name}, see", f"    {' '.join(map(shlex.quote, command))}"]
+    return [*lines, f"  for the first to depart, {_scope(first.topic)}, see",
+            f"    {_command_for(first, group, search.audit.settings, files)}"]
 
 
-def _options(settings: Settings) -> list[str]:
-    """The command line options that give the settings."""
+def _command_for(value: Reported, group: Group, settings: Settings, files: Sequence[str]) -> str:
+    """The command that explains what is computed here for a value."""
+    import shlex
+    column, own = group.columns[value.column]
     default = Settings()
-    options = []
+    if not column.is_named:  # else the name says it
+        settings = settings._replace(**dict(own))
+    words = ["trec_eval_ref", "--explain", column.name]
+    if value.topic is not None:
+        words += ["-D", f"0.{_decode(value.topic)}"]
     if settings.complete:
-        options.append("-c")
+        words.append("-c")
     if settings.judged_only:
-        options.append("-J")
-    for option, value, usual in (("--release", settings.release.name, default.release.name),
-                                 ("-l", settings.relevance_level, default.relevance_level),
-                                 ("-M", settings.depth, default.depth),
-                                 ("-N", settings.collection_size, default.collection_size),
-                                 ("-R", settings.rel_format, default.rel_format)):
-        if value != usual:
-            options += [option, str(value)]
-    return options
+        words.append("-J")
+    for option, setting, usual in (("--release", settings.release.name, default.release.name),
+                                   ("-l", settings.relevance_level, default.relevance_level),
+                                   ("-M", settings.depth, default.depth),
+                                   ("-N", settings.collection_size, default.collection_size),
+                                   ("-R", settings.rel_format, default.rel_format)):
+        if setting != usual:
+            words += [option, str(setting)]
+    return " ".join(_printable(shlex.quote(word)) for word in [*words, *files])
 
 
-def _audit_files(qrels: Source, run: Source, report: Source, settings: Settings,
-                 digits: int, notes: Notes) -> tuple[int, list[bytes]]:
-    """Compare a report with what comes out here: the exit status, 3 if something does not agree, and the lines."""
-    form = JUDGMENT_FILES[settings.rel_format]
-    judgments = form.read(qrels, settings.release, notes)
-    ranks: dict[bytes, dict[bytes, int]] = {}
+def _verdict_json(verdict: Verdict) -> str:
+    """An audit for programs."""
+    import json
+    report, joint = verdict.report, verdict.joint
+
+    def ids(candidate: Candidate) -> list[str]:
+        """The names of a candidate's conventions."""
+        return [convention.id for convention in candidate]
+    left_out = [{"name": name, "values": values, "reason": reason}
+                for (name, reason, _), values in report.left_out.items()]
+    left_out += [{"name": stray.figure, "values": 0, "reason": f"no value, at {stray.place}"} for stray in report.strays]
+    measures = {}
+    for group in report.groups.values():
+        worst = [(group.values[i], group.here[i]) for i in _worst(group)]
+        measures[group.name] = {
+            "agree": len(group.values) - len(group.departing), "of": len(group.values),
+            "explanations": [{"conventions": ids(candidate), "chance": group.chance} for candidate in _of_group(group, joint)],
+            "worst": [{"topic": "all" if value.topic is None else _decode(value.topic), "measure": value.name,
+                       "reported": value.text, "here": here} for value, here in worst]}
+    explained = joint and {"conventions": ids(joint.candidate), "measures": [group.name for group in joint.groups],
+                           "chance": joint.chance, "others": [ids(candidate) for candidate in joint.others]}
+    return json.dumps({"compared": verdict.compared, "agreeing": verdict.agreeing, "not_compared": left_out,
+                       "joint": explained, "measures": measures}, indent=1)
+
+
+def _retrieved(run: Source, settings: Settings, notes: Notes, wanted: AbstractSet[bytes],
+               progress: Optional[Progress]) -> tuple[dict[bytes, Retrieved], set[bytes], set[bytes]]:
+    """What a run has for the topics wanted, the topics that have a document twice, and all topics."""
+    ranks: dict[bytes, array[int]] = {}
+    in_run: set[bytes] = set()
     layout = run.layout or _RUN
     if not layout.is_json:
-        rank, docno_field = layout.fields.index("rank"), layout.key[-1]
-        for _, columns in _tables(run, layout, settings.release, notes):
-            for topic, docno, text in zip(columns[0], columns[docno_field], columns[rank]):
-                ranks.setdefault(topic, {})[docno] = _integer(text)[0]
-    notes.restart(run.name)  # which is read twice
-    scores, duplicated = RunReader(run, None, settings.release, notes).whole()
-    if layout.is_json:  # which has no ranks but the order of its documents
-        ranks = {topic: dict(zip(ranking, itertools.count(1))) for topic, ranking in scores.items()}
-    reported, unknown = _read_report(report, settings)
-    reported_topics = {value.topic for value in reported} - {None}
-    both = judgments.topics.keys() & scores.keys()
-    if not both:
-        raise _nothing_in_common((qrels.name, judgments.topics), (run.name, scores))
-    for topic in sorted(both & duplicated):
-        raise _duplicate(run, layout, settings.release, topic)
-    for topic in sorted(both & judgments.duplicated):
+        place = layout.fields.index("rank")
+        for _, columns in _tables(run, layout, settings.release, Notes()):
+            in_run.update(columns[0])
+            read = {text: _integer(text)[0] for text in set(columns[place])}
+            for topic, text in zip(columns[0], columns[place]):
+                if topic in wanted:
+                    ranks.setdefault(topic, array("q")).append(read[text])
+    found: dict[bytes, Retrieved] = {}
+    duplicated = set()
+    for topic, scores, lines in RunReader(run, wanted, settings.release, notes, progress):
+        duplicated.discard(topic)
+        if len(scores) != lines:
+            duplicated.add(topic)
+        in_run.add(topic)
+        # JSON has no ranks but the order of its documents.
+        of_topic = ranks[topic] if topic in ranks else array("q", range(1, len(scores) + 1))
+        found[topic] = Retrieved(list(scores), array("d", scores.values()), of_topic)
+    return found, duplicated, in_run
+
+
+_MOST_EVALUATIONS = 400_000  # of a topic under a pair of conventions, unless the number of pairs is given
+
+
+def _audit_files(qrels: Source, run: Source, report: Source, settings: Settings, notes: Notes, *, digits: int,
+                 requests: Optional[Sequence[str]], only: Optional[str], most_pairs: Optional[int], as_json: bool,
+                 progress: Optional[Progress]) -> tuple[int, list[bytes]]:
+    """Compare the report in a file with what comes out here: the exit status and the lines."""
+    form = JUDGMENT_FILES[settings.rel_format]
+    judgments = form.read(qrels, settings.release, notes)
+    retrieved, duplicated, in_run = _retrieved(run, settings, notes, judgments.topics.keys(), progress)
+    if not retrieved:
+        raise _nothing_in_common((qrels.name, judgments.topics), (run.name, in_run))
+    for topic in sorted(duplicated):
+        raise _duplicate(run, run.layout or _RUN, settings.release, topic)
+    for topic in sorted(retrieved.keys() & judgments.duplicated):
         raise form.error(qrels, settings.release, topic)
-    if reported_topics and not reported_topics & judgments.topics.keys():
-        raise TrecEvalError(str(_nothing_in_common((report.name, reported_topics), (qrels.name, judgments.topics))))
-    audit = Audit(judgments, scores, ranks, settings)
+    read = _read_report(report, settings, judgments.topics.keys(), in_run, requests, only)
+
+    def say(text: str) -> None:
+        """Show how far the search has come, five times a second."""
+        if progress and time.monotonic() >= progress._next:
+            progress._print(text)
+            progress._next = time.monotonic() + 0.2
+    if most_pairs is None:
+        most_pairs = _MOST_EVALUATIONS // len(retrieved)
+    verdict = _audit(read, Audit(judgments.topics, retrieved, len(in_run), settings), most_pairs, say)
     options = [word for source in (qrels, run) if source.layout for word in source.layout.option.split()]
-    departures, lines = _audit(audit, reported, (*options, qrels.name, run.name), digits)
-    head = [f"{len(reported) - departures} of {_plural(len(reported), 'value')} in {report.name} agree with "
-            "what comes out here", f"  {signature(settings)}"]
-    if unknown:
-        head.append(f"  not compared, since not computed here: {', '.join(unknown)}")
-    return 3 if departures else 0, [_encode(_shown_name(line)) + b"\n" for line in [*head, *lines]]
+    lines = [_verdict_json(verdict)] if as_json else _verdict_lines(
+        verdict, (*options, qrels.name, run.name), digits)
+    return verdict.status, [_encode(line) + b"\n" for line in lines]
 
 
 # ---- Command line ----
@@ -7273,6 +8240,8 @@ _OPTIONS = (
            " SVG file, with several runs how they differ; - is standard output, without the text"),
     Option("", "audit", "REPORT",
            "compare what another tool printed, and find out which conventions explain it"),
+    Option("", "audit-pairs", "N",
+           "try at most so many pairs of conventions (default: 400000 divided by the topics)"),
     Option("", "signature", "", "print the settings that numbers depend on, in one line"),
     Option("", "strict", "", "treat warnings as errors"),
     Option("", "quiet", "", "do not show progress"),
@@ -7390,10 +8359,13 @@ def _output_format(options: Mapping[str, str]) -> str:
                             status=1)
     if "json" in options and form != "json":
         raise TrecEvalError(f"expected --json without --format {form}, found both", status=1)
-    for option in ("explain", "audit"):
-        if option in options and form != "text":
+    for option, forms in (("explain", ("text",)), ("audit", ("text", "json"))):
+        if option in options and form not in forms:
             other = "--json" if "json" in options else f"--format {form}"
             raise TrecEvalError(f"expected --{option} without {other}, found both", status=1)
+    for option in ("explain", "Zscore"):
+        if option in options and "audit" in options:
+            raise TrecEvalError(f"expected --audit without --{option}, found both", status=1)
     return form
 
 
@@ -7445,7 +8417,12 @@ def _command(argv: Sequence[str]) -> tuple[int, Iterable[bytes]]:
     qrels = Source.of(files[0], layout=qrels_layout)
     runs = [Source.of(file, layout=run_layout) for file in files[1:]]
     if "audit" in options:
-        status, lines = _audit_files(qrels, runs[0], Source.of(options["audit"]), settings, digits, notes)
+        pairs = _integer_option("--audit-pairs", options["audit-pairs"], 0) if "audit-pairs" in options else None
+        with _progress("quiet" in options) as progress:
+            status, lines = _audit_files(
+                qrels, runs[0], Source.of(options["audit"]), settings, notes, digits=digits,
+                requests=given.get("measure"), only=only, most_pairs=pairs, as_json=form == "json",
+                progress=progress)
         _report_notes(notes.lines(), "strict" in options)
         return status, lines
     norms = None
