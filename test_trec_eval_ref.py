@@ -962,7 +962,8 @@ OTHER_NAMES = [  # a name, the request of trec_eval's that means the same, and s
     ("mrr@2", "recip_rank", {"depth": 2}),
     ("RR(rel=2)@2", "recip_rank", {"depth": 2, "relevance_level": 2}),
     ("RPrec", "Rprec", {}), ("Bpref", "bpref", {}), ("BPref", "bpref", {}), ("infap", "infAP", {}),
-    ("IPrec@0.1", "iprec_at_recall.0.1", {}), ("Success@5", "success.5", {}), ("hit_rate@5", "success.5", {}),
+    ("IPrec@0.1", "iprec_at_recall.0.1", {}), ("iprec_at_recall@0.1", "iprec_at_recall.0.1", {}),
+    ("Success@5", "success.5", {}), ("hit_rate@5", "success.5", {}),
     ("hit@10", "success.10", {}), ("RBP", "rbp.p=0.8", {}), ("RBP(p=0.5)", "rbp.p=0.5", {}),
     ("RBP@2", "rbp.p=0.8", {"depth": 2}), ("rbp@2", "rbp", {"depth": 2}),
     ("RBP(p=0.5,cutoff=2)", "rbp.p=0.5", {"depth": 2}),
@@ -1078,6 +1079,26 @@ NO_NAMES = [  # a name that means nothing, and the message
     ("P@5;10", "measure P@5;10: expected an integer above 0 as cutoff, found '5;10'"),
     ("P@10x", "measure P@10x: expected an integer above 0 as cutoff, found '10x'"),
     ("IPrec@x", "measure IPrec@x: expected a decimal from 0 as level, found 'x'"),
+    ("IPrec", "measure IPrec: expected a level, such as IPrec@0.5"),
+    ("nDCG(gains={[]:1})", "measure nDCG(gains={[]:1}): expected arguments such as rel=2 in the parentheses, "
+                           "found 'gains={[]:1}'"),
+    ("P(rel=2,rel=3)@5", "measure P(rel=2,rel=3)@5: expected arguments such as rel=2 in the parentheses, "
+                         "found 'rel=2,rel=3'"),
+    ("P(**{'rel':2})@5", "measure P(**{'rel':2})@5: expected arguments such as rel=2 in the parentheses, "
+                         "found \"**{'rel':2}\""),
+    ("P(rel=2)(rel=3)@5", "unknown measure 'P(rel=2)(rel=3)@5'"),
+    ("P(rel=2)#)@5", "unknown measure 'P(rel=2)#)@5'"),
+    ("P(rel=2\n)@5", "unknown measure 'P(rel=2\\n)@5'; did you mean P(rel=2)@5?"),
+    ("P(cutoff=5)@10", "measure P(cutoff=5)@10: expected one cutoff, found two"),
+    ("AP(judged_only=1)", "measure AP(judged_only=1): expected judged_only=True or judged_only=False, found 1"),
+    ("SetP(relative='no')", "measure SetP(relative='no'): expected relative=True or relative=False, found 'no'"),
+    ("RBP(p=True)", "measure RBP(p=True): expected p from 0 to 1"),
+    ("nDCG(gains={1:True})", "measure nDCG(gains={1:True}): expected gains={grade: gain} with grades from 0 and "
+                             "numbers as gains"),
+    ("P (rel=2)@5", "unknown measure 'P (rel=2)@5'; did you mean P(rel=2)@5?"),
+    ("DCG@10", "unknown measure 'DCG@10'; did you mean ndcg@10?"),
+    ("P[5]", "unknown measure 'P[5]'; did you mean P@5?"),
+    ("f1@10", "unknown measure 'f1@10'"),
     ("recip_rank@10", "unknown measure 'recip_rank@10': recip_rank takes no cutoff; did you mean RR@10?"),
     ("recip_rank_10", "unknown measure 'recip_rank_10': recip_rank takes no cutoff; did you mean RR@10?"),
     ("map_10", "unknown measure 'map_10': map takes no cutoff; did you mean map_cut.10?"),
@@ -4547,7 +4568,7 @@ def test_latex():
 
 @pytest.mark.parametrize("form, escaped", [
     ("markdown", r"\|\*a\_\[b\]\<c\>\`\\\#\~\&$%{}^"),
-    ("latex", r"\textbar{}*a\_[b]\textless{}c\textgreater{}`\textbackslash{}\#\textasciitilde{}\&\$\%\{\}"
+    ("latex", r"\textbar{}{*}a\_{[}b{]}\textless{}c\textgreater{}`\textbackslash{}\#\textasciitilde{}\&\$\%\{\}"
               r"\textasciicircum{}"),
 ])
 def test_names_are_escaped(tmp_path, form, escaped):
@@ -4560,10 +4581,54 @@ def test_names_are_escaped(tmp_path, form, escaped):
 def test_all_of_the_best_are_bold_and_large_is_not_always_best(tmp_path):
     write(tmp_path, QRELS, RUN)
     (tmp_path / "other.txt").write_bytes(RUN.replace(b"tag", b"other"))
-    options = ["--format", "markdown", "-m", "map", "-m", "unj.5", "-m", "rbp_resid"]
-    lines = run_main([*options, "qrels.txt", "run.txt", "other.txt"], tmp_path).out.decode().splitlines()
+    (tmp_path / "worse.txt").write_bytes(re.sub(rb"Q0 \w+", b"Q0 unjudged", RUN).replace(b"tag", b"worse"))
+    options = ["--format", "markdown", "-m", "map", "-m", "unj.5", "-m", "rbp_resid", "qrels.txt", "run.txt"]
+    plain = r"\| [\d.]+ \| [\d.]+ \|"
+    lines = run_main([*options, "other.txt", "worse.txt"], tmp_path).out.decode().splitlines()
     for line in lines[2:4]:
-        assert re.fullmatch(r"\| \w+ \| \*\*1\.0000\*\* \| [\d.]+ \| [\d.]+ \|", line)
+        assert re.fullmatch(r"\| \w+ \| \*\*1\.0000\*\* " + plain, line)
+    assert re.fullmatch(r"\| worse \| 0\.0000 " + plain, lines[4])
+    lines = run_main([*options, "other.txt"], tmp_path).out.decode().splitlines()
+    for line in lines[2:4]:  # where all are equal, none is the best
+        assert re.fullmatch(r"\| \w+ \| 1\.0000 " + plain, line)
+
+
+def test_judged_counts_negative_grades_as_ir_measures_does():
+    found = trec_eval_ref.evaluate({"1": {"a": -1, "b": 0}}, {"1": {"a": 2.0, "b": 1.0, "c": 0.5}}, ["Judged@5", "unj.5"])
+    assert found.summary == {"Judged@5": 2 / 3, "unj_5": 2 / 3}
+
+
+def test_differences_that_cancel_leave_no_sign():
+    a, b = [0.3, 0.1, 0.2, 0.6], [0.1, 0.3, 0.6, 0.2]
+    assert str(trec_eval_ref.paired_t_test(a, b).difference) == "0.0"
+    assert trec_eval_ref.paired_t_test(a, b).p == 1.0
+
+
+@pytest.mark.parametrize("form", ["text", "markdown", "latex"])
+def test_no_control_character_gets_into_a_table(tmp_path, form):
+    write(tmp_path, QRELS, RUN)
+    (tmp_path / "red.txt").write_bytes(RUN.replace(b"tag", b"a\x1b[31mred\xc2\x9b"))
+    out = run_main(["-q", "--format", form, "-m", "map", "qrels.txt", "red.txt", "run.txt"], tmp_path).out
+    assert all(byte >= 32 or byte == 10 for byte in out) and b"x1b" in out and b"x9b" in out
+
+
+def test_latex_by_topic_goes_over_pages():
+    lines = compare_fixtures("--format", "latex", "-q", "-m", "map").splitlines()
+    assert lines[:2] == ["% needs \\usepackage{booktabs,longtable}", "\\begin{longtable}{llrrr}"]
+    assert lines[3:7] == ["\\toprule", "topic & measure & bm25 & bm25\\_rm3 & dense \\\\", "\\midrule",
+                          "\\endhead"]
+    end = lines.index("\\end{longtable}")
+    assert lines[end - 1] == "\\bottomrule" and lines[end + 2:end + 4] == ["% needs \\usepackage{booktabs}",
+                                                                     "\\begin{table}"]
+
+
+@pytest.mark.parametrize("options", [
+    ["--format", "csv"], ["-q", "-n"], ["-m", "num_ret"], ["--json"], ["--format", "latex"]])
+def test_runs_without_a_common_topic_are_refused_in_every_format(tmp_path, options):
+    write(tmp_path, b"1 0 a 1\n2 0 a 1\n", b"1 Q0 a 1 1 one\n")
+    (tmp_path / "two.txt").write_bytes(b"2 Q0 a 1 1 two\n")
+    result = run_main([*options, "qrels.txt", "run.txt", "two.txt"], tmp_path)
+    assert (result.status, result.out) == (7, b"") and "cannot compare two with one" in result.err
 
 
 def test_values_that_differ_by_rounding_are_all_bold(tmp_path):
@@ -4571,7 +4636,8 @@ def test_values_that_differ_by_rounding_are_all_bold(tmp_path):
     _, two = ranks_of({"1": 1 / 10, "2": 1 / 3, "3": 1 / 2})
     write(tmp_path, qrels, one)
     (tmp_path / "two.txt").write_bytes(run_text(two, "two"))
-    command = ["-m", "recip_rank", "qrels.txt", "run.txt", "two.txt"]
+    (tmp_path / "worse.txt").write_bytes(b"1 Q0 unjudged 1 1 worse\n2 Q0 x 1 1 worse\n3 Q0 x 1 1 worse\n")
+    command = ["-m", "recip_rank", "qrels.txt", "run.txt", "two.txt", "worse.txt"]
     found = json.loads(run_main(["--json", *command], tmp_path).out)["runs"]
     assert found["tag"] != found["two"]
     assert run_main(["--format", "markdown", *command], tmp_path).out.count(b"| **0.3111** |") == 2
@@ -4591,7 +4657,8 @@ def test_caption_with_draws_and_different_topics(tmp_path):
     options = ["--format", "markdown", "-m", "recip_rank", "-m", "success.10"]
     result = run_main([*options, "qrels.txt", "run.txt", "two.txt"], tmp_path)
     caption = result.out.decode().splitlines()[-1]
-    assert caption.startswith("Values over the topics of each run (tag: 40, two: 39). † differs from tag: ")
+    assert caption.startswith("Values over the topics of each run (tag: 40, two: 39), tests over those "
+                              "that two runs share. † differs from tag: ")
     assert "(exact where at most 16 topics differ, else 100,000 draws with seed 1)" in caption
     result = run_main(["--json", *options[2:], "qrels.txt", "run.txt", "two.txt"], tmp_path)
     report = assert_no_nan(result.out)

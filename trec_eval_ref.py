@@ -1288,15 +1288,16 @@ def judged(topic: JudgedRanking, k: int) -> Value:
 
         Judged(k) = (judged documents among the first k) / min(k, N)
 
-    trec_eval does not have it.  It is 1 - unj(k) if k documents were retrieved.
-    0 if nothing is retrieved.
+    trec_eval does not have it.  It is 1 - unj(k) if k documents were retrieved
+    and no grade is negative: a document with a negative grade counts as judged
+    here, unlike in the measures of trec_eval.  0 if nothing is retrieved.
 
     >>> judged(example_ranking("1-0"), 5)  # 2 of 3
     0.6666666666666666
 
     Source: the measure Judged of ir_measures.
     """
-    ranks = topic.judged_ranks
+    ranks = list(topic.grades)
     return share(ranks[:bisect_right(ranks, k)], min(k, topic.num_ret))
 
 
@@ -1742,8 +1743,7 @@ _OTHER_NAMES = {  # in lower case: the names of ir_measures, and those of BEIR, 
     "numrelret": OtherName("num_rel_ret"),
 }
 
-_OTHER_NAME = re.compile(r"(?P<base>[A-Za-z_]+?)(?P<arguments>\(.*\))?((?P<at>@|_at_)(?P<cuts>.*))?",
-                         re.DOTALL)
+_OTHER_NAME = re.compile(r"(?P<base>[A-Za-z_]+?)(?P<arguments>\([^()]*\))?((?P<at>@|_at_(?=[0-9]))(?P<cuts>.*))?")
 
 _NOT_COMPUTED = re.compile(  # names of ir_measures, ranx and others for measures that trec_eval does not have
     r"(n?err|nerr\d+|\w+_ia|alpha_\w*dcg|\w+_ndcg|n?nrbp|strecall|sdcg|bpm|inst|insq|compat|accuracy|rbo"
@@ -1760,7 +1760,7 @@ def _named_columns(request: str, settings: Settings) -> list[Column]:
     ['P(rel=2)@5', 'P(rel=2)@10']
     """
     match = _OTHER_NAME.fullmatch(request)
-    if not match:
+    if not match or not request.isprintable():
         return []
     base, arguments, at, cuts = match.group("base", "arguments", "at", "cuts")
     known = _OTHER_NAMES.get(base.lower())
@@ -1777,7 +1777,9 @@ def _named_columns(request: str, settings: Settings) -> list[Column]:
                                             "set_F.4")
         if keyword not in (*known.keywords, "judged_only", "cutoff"):
             raise _not_as_expected(request, f"no {keyword}=, which means nothing here")
-    if cuts is None and "cutoff" in keywords:
+    if cuts is not None and "cutoff" in keywords:
+        raise _not_as_expected(request, "one cutoff, found two")
+    if "cutoff" in keywords:
         return [_named_column(request, request, known, keywords, str(keywords["cutoff"]), settings)]
     if cuts is None:
         return [_named_column(request, request, known, keywords, None, settings)]
@@ -1794,8 +1796,11 @@ def _read_keywords(request: str, text: str) -> dict[str, Any]:
         call = ast.parse(f"f({text})", mode="eval").body
         if not isinstance(call, ast.Call) or call.args:
             raise ValueError
-        return {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in call.keywords}
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        keywords = {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in call.keywords}
+        if len(keywords) < len(call.keywords) or "None" in keywords:  # one is there twice, or has ** for a name
+            raise ValueError
+        return keywords
+    except (SyntaxError, TypeError, ValueError, RecursionError, MemoryError):
         raise _not_as_expected(
             request, f"arguments such as rel=2 in the parentheses, found {_quoted(text)}") from None
 
@@ -1807,7 +1812,9 @@ def _named_column(request: str, name: str, known: OtherName, keywords: Mapping[s
     arguments: tuple[Any, ...] = ()
     if cut is None:
         if not measure:
-            raise _not_as_expected(request, f"a cutoff, such as {request}@10")
+            what = f"a level, such as {request}@0.5" if known.with_cut == "iprec_at_recall" else \
+                f"a cutoff, such as {request}@10"
+            raise _not_as_expected(request, what)
         arguments = _default_variants(MEASURES[measure].parameters)[0][1]
     elif known.with_cut == "-M":
         depth = int(_own_number(request, cut, "cutoffs"))
@@ -1820,13 +1827,16 @@ def _named_column(request: str, name: str, known: OtherName, keywords: Mapping[s
     if measure == "rbp":
         default = 0.9 if request.startswith("rbp") else 0.8  # trec_eval's, and that of ir_measures
         p = keywords.get("p", default)
-        if not isinstance(p, (int, float)) or not 0 <= p <= 1:
+        if type(p) not in (int, float) or not 0 <= p <= 1:
             raise _not_as_expected(request, "p from 0 to 1")
         arguments = (float(p), {})
+    for keyword in "relative", "judged_only":
+        if type(keywords.get(keyword, False)) is not bool:
+            raise _not_as_expected(request, f"{keyword}=True or {keyword}=False, found {keywords[keyword]!r}")
     if keywords.get("relative"):
         measure = "set_relative_P"
     if "judged_only" in keywords:
-        settings = settings._replace(judged_only=bool(keywords["judged_only"]))
+        settings = settings._replace(judged_only=keywords["judged_only"])
     if "rel" in keywords:
         level = keywords["rel"]
         if type(level) is not int or level < 0:
@@ -1863,7 +1873,7 @@ def _gains_asked_for(request: str, keywords: Mapping[str, Any]) -> tuple[Any, ..
         return ("2^grade - 1",) if keywords["dcg"] == "exp-log2" else ()
     gains = keywords["gains"]
     if not isinstance(gains, dict) or not all(
-            type(grade) is int and grade >= 0 and isinstance(gain, (int, float)) and abs(gain) <= 1e100
+            type(grade) is int and grade >= 0 and type(gain) in (int, float) and abs(gain) <= 1e100
             for grade, gain in gains.items()):
         raise _not_as_expected(request, "gains={grade: gain} with grades from 0 and numbers as gains")
     if keywords.get("dcg") == "exp-log2":
@@ -1926,9 +1936,10 @@ def _probably_meant(request: str, settings: Settings) -> str:
         return _MEANT[request.lower()]
     names = [_MEANT[base.lower()]] if base.lower() in _MEANT else []
     names += [known[name] for name in difflib.get_close_matches(base.lower(), known, 3, 0.75)]
-    digits = rest.lstrip("._@")
+    rest = "".join(rest.split())
+    cut = rest.strip("._@[]")
     for name in names:
-        for candidate in (name + rest, f"{name}@{digits}", f"{name}.{digits}", name):
+        for candidate in (name + rest, f"{name}@{cut}", f"{name}.{cut}", "" if cut else name):
             if _works(candidate, settings):
                 return candidate
     return ""
@@ -5256,6 +5267,7 @@ def paired_t_test(a: Sequence[float], b: Sequence[float]) -> PairedTTest:
     import statistics  # here because that takes milliseconds, and few need it
     differences = _differences(a, b)
     mean, n = statistics.fmean(differences), len(differences)
+    mean = 0.0 if abs(mean) <= _NO_DIFFERENCE else mean
     if n == 1:
         return PairedTTest(mean, None, None)
     if max(differences) - min(differences) <= _NO_DIFFERENCE * max(1.0, abs(mean)):
@@ -5564,13 +5576,19 @@ def _different_topics(evaluated: Mapping[str, Evaluated]) -> list[str]:
 
 
 def _baseline(evaluated: Mapping[str, Evaluated], name: Optional[str]) -> str:
-    """The run of this name, or the first."""
+    """The run of this name, or the first.  Each other run must have a topic in common with it."""
     if not evaluated:
         raise TrecEvalError("expected at least one run, found none", status=1)
     if name is not None and name not in evaluated:
         names = ", ".join(evaluated)
         raise TrecEvalError(f"unknown baseline {_quoted(name)}; the runs are {names}", status=1)
-    return next(iter(evaluated)) if name is None else name
+    baseline = next(iter(evaluated)) if name is None else name
+    for other, run in evaluated.items():
+        if not run.settings.complete and run.rows.keys().isdisjoint(evaluated[baseline].rows):
+            raise TrecEvalError(
+                f"cannot compare {_shown_name(other)} with {_shown_name(baseline)}: expected topics that both were "
+                "evaluated on, found none; check that both runs are for these topics", status=7)
+    return baseline
 
 
 def _is_tested(column: Column) -> bool:
@@ -5611,9 +5629,6 @@ def _comparison(measure: str, base: tuple[str, Mapping[Any, float]],
     """Compare a run with the baseline, each given as (name, {topic: value}), without a correction."""
     (base_name, of_base), (run_name, of_run) = base, run
     topics = [topic for topic in of_base if topic in of_run]
-    if not topics:
-        raise TrecEvalError(f"cannot compare {run_name} with {base_name}: expected topics that both were "
-                            "evaluated on, found none; check that both runs are for these topics", status=7)
     a, b = [of_run[topic] for topic in topics], [of_base[topic] for topic in topics]
     try:
         difference, interval, p_t = paired_t_test(a, b)
@@ -5627,6 +5642,14 @@ def _comparison(measure: str, base: tuple[str, Mapping[Any, float]],
 
 
 # What follows makes text of runs {name: Evaluated} and of their comparisons.  One run is a table of one row.
+
+
+_CONTROLS = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))}
+
+
+def _shown_name(name: str) -> str:
+    """A name whose control characters, which would break a line or colour a terminal, appear as their codes."""
+    return name.translate(_CONTROLS)
 
 
 class Style(NamedTuple):
@@ -5648,7 +5671,9 @@ _STYLES = {
     "latex": Style({**{ord(character): f"\\{character}" for character in "&%$#_{}"},
                     **{ord(character): f"\\text{name}{{}}" for character, name in (
                         ("\\", "backslash"), ("~", "asciitilde"), ("^", "asciicircum"), ("|", "bar"),
-                        ("<", "less"), (">", "greater"))}}, r"$^{\dagger}$", r"\textbf{{{}}}"),
+                        ("<", "less"), (">", "greater"))},
+                    **{ord(character): f"{{{character}}}" for character in "[]*"}},  # else arguments of \\
+                   r"$^{\dagger}$", r"\textbf{{{}}}"),
 }
 
 _WITHOUT_BEST = ("rbp_resid", "unj")  # a large value of these is not good, and a small one need not be
@@ -5672,11 +5697,13 @@ def _summary_rows(evaluated: Mapping[str, Evaluated], comparisons: Iterable[Comp
     marked = {(comparison.run, comparison.measure) for comparison in comparisons if comparison.p_holm < 0.05}
     best = {}
     for column in first.columns:
-        if _is_tested(column) and column.measure.name not in _WITHOUT_BEST and len(values) > 1:
-            best[column.name] = max(cast(float, of_run[column.name]) for of_run in values.values())
+        if _is_tested(column) and column.measure.name not in _WITHOUT_BEST:
+            of_runs = [cast(float, of_run[column.name]) for of_run in values.values()]
+            if max(of_runs) - min(of_runs) > _NO_DIFFERENCE:
+                best[column.name] = max(of_runs)
     rows = [[head.translate(style.escapes) for head in ("run", *heads)]]
     for name, of_run in values.items():
-        row = [name.translate(style.escapes)]
+        row = [_shown_name(name).translate(style.escapes)]
         for head in heads:
             cell = _shown(of_run[head], digits)
             if head in best and cast(float, of_run[head]) >= best[head] - _NO_DIFFERENCE:
@@ -5688,11 +5715,12 @@ def _summary_rows(evaluated: Mapping[str, Evaluated], comparisons: Iterable[Comp
 
 def _topic_rows(evaluated: Mapping[str, Evaluated], digits: int, style: Style) -> _Rows:
     """A row for each topic and measure, and a column for each run; - where the run misses the topic."""
-    rows = [["topic", "measure", *evaluated]]
+    rows = [["topic", "measure", *map(_shown_name, evaluated)]]
     for topic in sorted(set().union(*[run.rows for run in evaluated.values()]), key=_encode):
         values = [dict(run.topic_values(topic)) if topic in run.rows else {} for run in evaluated.values()]
         for name in max(values, key=len):
-            rows.append([_decode(topic), name, *[_shown(of_run.get(name, "-"), digits) for of_run in values]])
+            cells = [_shown(of_run.get(name, "-"), digits) for of_run in values]
+            rows.append([_shown_name(_decode(topic)), name, *cells])
     return [[cell.translate(style.escapes) for cell in row] for row in rows]
 
 
@@ -5708,7 +5736,7 @@ def _comparison_rows(evaluated: Mapping[str, Evaluated], comparisons: Iterable[C
         if each.interval is not None:
             interval = "{:+.{}f} to {:+.{}f}".format(each.interval[0], digits, each.interval[1], digits)
         name = f"log {each.measure}" if each.measure in logarithms else each.measure
-        rows.append([name, each.run, str(each.topics), f"{each.difference:+.{digits}f}", interval,
+        rows.append([name, _shown_name(each.run), str(each.topics), f"{each.difference:+.{digits}f}", interval,
                      *map(_shown_p, (each.p_t, each.p_randomisation, each.p_holm)),
                      str(each.better), str(each.equal), str(each.worse)])
     return rows
@@ -5727,7 +5755,7 @@ def _explained_marks(comparisons: Sequence[Comparison], runs: int) -> str:
     how = " and ".join(f"{draws:,} draws with seed {seed}" for draws, seed in drawn.items())
     if any(comparison.draws is None for comparison in comparisons):
         how = f"exact where at most {_EXACT_TOPICS} topics differ, else {how}" if drawn else "exact"
-    return (f" differs from {comparisons[0].baseline}: p < 0.05 in the paired randomisation test ({how}) "
+    return (f" differs from {_shown_name(comparisons[0].baseline)}: p < 0.05 in the paired randomisation test ({how}) "
             f"with Holm's correction for {_plural(runs - 1, 'run')}")
 
 
@@ -5736,8 +5764,9 @@ def _caption(evaluated: Mapping[str, Evaluated], comparisons: Sequence[Compariso
     counts = {name: run.over.topics for name, run in evaluated.items()}
     first = next(iter(evaluated.values()))
     over = _plural(first.over.topics, "topic")
-    if len(set(counts.values())) > 1:
-        over = "the topics of each run (" + ", ".join(f"{name}: {n}" for name, n in counts.items()) + ")"
+    if _different_topics(evaluated):
+        over = "the topics of each run (" + ", ".join(
+            f"{_shown_name(name)}: {n}" for name, n in counts.items()) + "), tests over those that two runs share"
     sentences = [f"Values over {over}.".translate(style.escapes)]
     if comparisons:
         marks = _explained_marks(comparisons, len(evaluated)).translate(style.escapes)
@@ -5767,9 +5796,16 @@ def _markdown_table(rows: _Rows, words: int, caption: str) -> list[str]:
 
 
 def _latex_table(rows: _Rows, words: int, caption: str) -> list[str]:
-    """A table in LaTeX, with the rules of the package booktabs, and its caption."""
+    """A table in LaTeX, with the rules of the package booktabs, and its caption.
+
+    That of the topics, with two columns of words, goes over several pages.
+    """
     heads, *body = [f"{' & '.join(row)} \\\\" for row in rows]
     columns = "l" * words + "r" * (len(rows[0]) - words)
+    if words == 2:
+        return ["% needs \\usepackage{booktabs,longtable}", f"\\begin{{longtable}}{{{columns}}}",
+                f"\\caption{{{caption}}} \\\\", "\\toprule", heads, "\\midrule", "\\endhead", *body,
+                "\\bottomrule", "\\end{longtable}"]
     return ["% needs \\usepackage{booktabs}", "\\begin{table}", f"\\caption{{{caption}}}",
             f"\\begin{{tabular}}{{{columns}}}", "\\toprule", heads, "\\midrule", *body, "\\bottomrule",
             "\\end{tabular}", "\\end{table}"]
@@ -5802,7 +5838,7 @@ def _report_text(evaluated: Mapping[str, Evaluated], comparisons: Sequence[Compa
     if summary:
         lines += [*_aligned(_summary_rows(evaluated, comparisons, digits, style), 1), ""]
         if comparisons:
-            lines.append(f"compared with {comparisons[0].baseline}")
+            lines.append(f"compared with {_shown_name(comparisons[0].baseline)}")
             lines += [*_aligned(_comparison_rows(evaluated, comparisons, digits), 2), ""]
             lines.append(style.mark + _explained_marks(comparisons, len(evaluated)))
         lines.append(signature(next(iter(evaluated.values())).settings))
