@@ -72,7 +72,7 @@ class Task(NamedTuple):
 
 
 def make_collection(directory: str, name: str, topics: int, documents: int, judged: int) -> Tuple[str, str]:
-    """Write a run grouped by topic, with half of the judged documents among the retrieved ones, and its qrels."""
+    """Write a run grouped by topic, with half of the judged documents retrieved, and its qrels."""
     chance = random.Random(topics * documents)
     qrels_path, run_path = os.path.join(directory, name + ".qrels"), os.path.join(directory, name + ".run")
     with open(qrels_path, "w", encoding="ascii") as qrels, open(run_path, "w", encoding="ascii") as run:
@@ -120,7 +120,8 @@ def median_of(tasks: Sequence[Task], repetitions: int) -> Dict[str, Tuple[float,
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--topics", type=int, default=1000)
     parser.add_argument("--documents", type=int, default=1000, help="retrieved for each topic")
     parser.add_argument("--judged", type=int, default=50, help="judged for each topic")
@@ -159,8 +160,8 @@ def main() -> None:
         floor = results["floor"][0]
         lines = arguments.topics * arguments.documents
         print("Python %s, %s %s, %d topics x %d documents, %.0f MB, medians of %d" % (
-            platform.python_version(), platform.system(), platform.machine(), arguments.topics, arguments.documents,
-            os.path.getsize(run) / 1e6, arguments.repetitions))
+            platform.python_version(), platform.system(), platform.machine(), arguments.topics,
+            arguments.documents, os.path.getsize(run) / 1e6, arguments.repetitions))
         print("\n| command | seconds | of the floor | peak MB |\n|---|---|---|---|")
         for task in tasks:
             seconds, memory = results[task.name]
@@ -168,7 +169,8 @@ def main() -> None:
         grouped, mixed = results["four measures"], results["four measures, lines shuffled"]
         print("\nshuffled / grouped: %.2f times the time, %.0f bytes a line" % (
             mixed[0] / grouped[0], (mixed[1] - results["python"][1]) * (1 << 20) / lines))
-        print("ten times as many topics: %.1f times the time" % (results[many.name][0] / results[few.name][0]))
+        print("ten times as many topics: %.1f times the time"
+              % (results[many.name][0] / results[few.name][0]))
         if importlib.util.find_spec("pytrec_eval"):
             compare_evaluators(qrels, run, arguments.repetitions)
 
@@ -179,8 +181,8 @@ def compare_evaluators(qrels: str, run: str, repetitions: int) -> None:
                             stdout=subprocess.PIPE).stdout.decode()
     rows = [tuple(map(float, line.split())) for line in output.splitlines()]
     theirs, ours, drop_in = (statistics.median(column) for column in zip(*rows))
-    print("evaluate on dicts: pytrec_eval %.2f s; evaluate %.2f s (%.2f times that); RelevanceEvaluator %.2f s (%.2f)"
-          % (theirs, ours, ours / theirs, drop_in, drop_in / theirs))
+    print("evaluate on dicts: pytrec_eval %.2f s; evaluate %.2f s (%.2f times that); "
+          "RelevanceEvaluator %.2f s (%.2f)" % (theirs, ours, ours / theirs, drop_in, drop_in / theirs))
 
 
 if __name__ == "__main__":

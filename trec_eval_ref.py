@@ -1743,7 +1743,8 @@ _OTHER_NAMES = {  # in lower case: the names of ir_measures, and those of BEIR, 
     "numrelret": OtherName("num_rel_ret"),
 }
 
-_OTHER_NAME = re.compile(r"(?P<base>[A-Za-z_]+?)(?P<arguments>\([^()]*\))?((?P<at>@|_at_(?=[0-9]))(?P<cuts>.*))?")
+_OTHER_NAME = re.compile(r"(?P<base>[A-Za-z_]+?)(?P<arguments>\([^()]*\))?"
+                         r"((?P<at>@|_at_(?=[0-9]))(?P<cuts>.*))?")
 
 _NOT_COMPUTED = re.compile(  # names of ir_measures, ranx and others for measures that trec_eval does not have
     r"(n?err|nerr\d+|\w+_ia|alpha_\w*dcg|\w+_ndcg|n?nrbp|strecall|sdcg|bpm|inst|insq|compat|accuracy|rbo"
@@ -1797,7 +1798,7 @@ def _read_keywords(request: str, text: str) -> dict[str, Any]:
         if not isinstance(call, ast.Call) or call.args:
             raise ValueError
         keywords = {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in call.keywords}
-        if len(keywords) < len(call.keywords) or "None" in keywords:  # one is there twice, or has ** for a name
+        if len(keywords) < len(call.keywords) or "None" in keywords:  # one is there twice, or is **
             raise ValueError
         return keywords
     except (SyntaxError, TypeError, ValueError, RecursionError, MemoryError):
@@ -5586,8 +5587,8 @@ def _baseline(evaluated: Mapping[str, Evaluated], name: Optional[str]) -> str:
     for other, run in evaluated.items():
         if not run.settings.complete and run.rows.keys().isdisjoint(evaluated[baseline].rows):
             raise TrecEvalError(
-                f"cannot compare {_shown_name(other)} with {_shown_name(baseline)}: expected topics that both were "
-                "evaluated on, found none; check that both runs are for these topics", status=7)
+                f"cannot compare {_shown_name(other)} with {_shown_name(baseline)}: expected topics that "
+                "both were evaluated on, found none; check that both runs are for these topics", status=7)
     return baseline
 
 
@@ -5642,14 +5643,6 @@ def _comparison(measure: str, base: tuple[str, Mapping[Any, float]],
 
 
 # What follows makes text of runs {name: Evaluated} and of their comparisons.  One run is a table of one row.
-
-
-_CONTROLS = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))}
-
-
-def _shown_name(name: str) -> str:
-    """A name whose control characters, which would break a line or colour a terminal, appear as their codes."""
-    return name.translate(_CONTROLS)
 
 
 class Style(NamedTuple):
@@ -5720,7 +5713,7 @@ def _topic_rows(evaluated: Mapping[str, Evaluated], digits: int, style: Style) -
         values = [dict(run.topic_values(topic)) if topic in run.rows else {} for run in evaluated.values()]
         for name in max(values, key=len):
             cells = [_shown(of_run.get(name, "-"), digits) for of_run in values]
-            rows.append([_shown_name(_decode(topic)), name, *cells])
+            rows.append([_shown_name(topic), name, *cells])
     return [[cell.translate(style.escapes) for cell in row] for row in rows]
 
 
@@ -5736,8 +5729,8 @@ def _comparison_rows(evaluated: Mapping[str, Evaluated], comparisons: Iterable[C
         if each.interval is not None:
             interval = "{:+.{}f} to {:+.{}f}".format(each.interval[0], digits, each.interval[1], digits)
         name = f"log {each.measure}" if each.measure in logarithms else each.measure
-        rows.append([name, _shown_name(each.run), str(each.topics), f"{each.difference:+.{digits}f}", interval,
-                     *map(_shown_p, (each.p_t, each.p_randomisation, each.p_holm)),
+        rows.append([name, _shown_name(each.run), str(each.topics), f"{each.difference:+.{digits}f}",
+                     interval, *map(_shown_p, (each.p_t, each.p_randomisation, each.p_holm)),
                      str(each.better), str(each.equal), str(each.worse)])
     return rows
 
@@ -5755,7 +5748,8 @@ def _explained_marks(comparisons: Sequence[Comparison], runs: int) -> str:
     how = " and ".join(f"{draws:,} draws with seed {seed}" for draws, seed in drawn.items())
     if any(comparison.draws is None for comparison in comparisons):
         how = f"exact where at most {_EXACT_TOPICS} topics differ, else {how}" if drawn else "exact"
-    return (f" differs from {_shown_name(comparisons[0].baseline)}: p < 0.05 in the paired randomisation test ({how}) "
+    baseline = _shown_name(comparisons[0].baseline)
+    return (f" differs from {baseline}: p < 0.05 in the paired randomisation test ({how}) "
             f"with Holm's correction for {_plural(runs - 1, 'run')}")
 
 
@@ -5765,8 +5759,8 @@ def _caption(evaluated: Mapping[str, Evaluated], comparisons: Sequence[Compariso
     first = next(iter(evaluated.values()))
     over = _plural(first.over.topics, "topic")
     if _different_topics(evaluated):
-        over = "the topics of each run (" + ", ".join(
-            f"{_shown_name(name)}: {n}" for name, n in counts.items()) + "), tests over those that two runs share"
+        of_each = ", ".join(f"{_shown_name(name)}: {n}" for name, n in counts.items())
+        over = f"the topics of each run ({of_each}), tests over those that two runs share"
     sentences = [f"Values over {over}.".translate(style.escapes)]
     if comparisons:
         marks = _explained_marks(comparisons, len(evaluated)).translate(style.escapes)
@@ -6011,7 +6005,8 @@ def _square(x: float, width: float, height: float, grade: Optional[float], count
     return [_bar(x, 1, width, height, kind, opacity), *number]
 
 
-_COLUMNS = {"title": 46, "head": 72, "": 78}  # how many letters of each kind fit into a line, in wide fonts, too
+# how many letters of each kind fit into a line, in wide fonts, too
+_COLUMNS = {"title": 46, "head": 72, "": 78}
 
 
 def _paragraph(text: str, kind: str = "") -> _Block:
@@ -6305,8 +6300,8 @@ def _sum_blocks(explanation: Explanation) -> list[_Block]:
     if name not in _NOT_OF_RELEVANT:
         blocks += _missed(column, view, ranks.slot)
     if name == "map":
-        blocks += [_head("The value as an area: a relevant document is a column 1 / R wide and as high as the "
-                         "precision there. Dashed: the best precision from there on"),
+        blocks += [_head("The value as an area: a relevant document is a column 1 / R wide and as high as "
+                         "the precision there. Dashed: the best precision from there on"),
                    _recall_precision(topic, {})]
     return blocks
 
@@ -6439,7 +6434,8 @@ def _missed(column: Column, view: View, slot: float) -> list[_Block]:
     few = f"; the first {len(shown)} are shown" if len(shown) < len(missed) else ""
     row = _Ranks(len(shown), slot, len(shown), None)
     return [_head(f"Missing from the ranking, so adding nothing: {_plural(len(missed), 'document')}{few}"),
-            row.row("document", {place: _fitting_name(docno, 95) for place, (docno, _) in enumerate(shown, start=1)}),
+            row.row("document", {place: _fitting_name(docno, 95)
+                                 for place, (docno, _) in enumerate(shown, start=1)}),
             row.squares([grade for _, grade in shown], (), is_missed=True)]
 
 
@@ -6521,11 +6517,12 @@ def comparison_svg(measure: str, baseline: str, runs: Sequence[ComparedRun], dig
     return _svg(title, description, blocks)
 
 
-def _picture_of_runs(evaluated: Mapping[str, Evaluated], comparisons: Sequence[Comparison], digits: int) -> str:
+def _picture_of_runs(evaluated: Mapping[str, Evaluated], comparisons: Sequence[Comparison],
+                     digits: int) -> str:
     """The picture of the first measure by which runs are compared."""
     if not comparisons:
-        raise TrecEvalError("expected a measure by which runs can be compared, and runs to compare, for --svg",
-                            status=1)
+        raise TrecEvalError("expected a measure by which runs can be compared, and runs to compare, "
+                            "for --svg", status=1)
     measure, baseline = comparisons[0].measure, comparisons[0].baseline
     number = [column.name for column in evaluated[baseline].columns].index(measure)
     of_base = _values(evaluated[baseline], number)
@@ -6533,9 +6530,10 @@ def _picture_of_runs(evaluated: Mapping[str, Evaluated], comparisons: Sequence[C
     for each in comparisons:
         if each.measure == measure:
             of_run = _values(evaluated[each.run], number)
-            differences = {_decode(topic): of_run[topic] - of_base[topic] for topic in of_base if topic in of_run}
-            runs.append(ComparedRun(each.run, differences, each.difference, each.interval, each.better, each.equal,
-                                    each.worse, each.p_holm))
+            differences = {_decode(topic): of_run[topic] - of_base[topic]
+                           for topic in of_base if topic in of_run}
+            runs.append(ComparedRun(each.run, differences, each.difference, each.interval, each.better,
+                                    each.equal, each.worse, each.p_holm))
     return comparison_svg(measure, baseline, runs, digits)
 
 
@@ -6552,7 +6550,8 @@ def _in_words(run: ComparedRun, falling: Sequence[tuple[str, float]], digits: in
     losing = [(topic, difference) for topic, difference in falling[:-4:-1] if difference < 0]
     for head, extremes in ("gain most", gaining), ("lose most", losing):
         if extremes:
-            topics = [f"{_fitting_name(topic, 80)} ({difference:+.{digits}f})" for topic, difference in extremes]
+            topics = [f"{_fitting_name(topic, 80)} ({difference:+.{digits}f})"
+                      for topic, difference in extremes]
             lines.append(f"{head}: {', '.join(topics)}")
     return lines
 
@@ -6592,7 +6591,8 @@ class Named(NamedTuple):
         return self.column.measure.name, repr(self.column.arguments), self.own
 
 
-_SPELLINGS = {  # other tools' names in lower case: the request, and the one for a cutoff ("" where there is none)
+# other tools' names in lower case: the request, and the one for a cutoff ("" where there is none)
+_SPELLINGS = {
     **dict.fromkeys(("map", "ap"), ("map", "map_cut")), "ndcg": ("ndcg", "ndcg_cut"),
     **dict.fromkeys(("p", "precision"), ("", "P")), **dict.fromkeys(("r", "recall"), ("", "recall")),
     **dict.fromkeys(("hit_rate", "hit", "success", "accuracy"), ("", "success")),
@@ -6630,7 +6630,7 @@ def _reported_column(name: str, settings: Settings) -> Optional[Named]:
 
 
 class Entry(NamedTuple):
-    """A line of a report, or a value in JSON: the names before the figure (measure, topic, in any order) and where."""
+    """A line of a report, or a value in JSON: the names before the figure, in any order, and where it is."""
 
     names: tuple[str, ...]
     figure: str
@@ -6640,7 +6640,8 @@ class Entry(NamedTuple):
 _FIGURE = re.compile(r"\**([+-]?(?:[0-9]+(?:\.([0-9]*))?|\.([0-9]+))(?:e([+-]?[0-9]{1,4}))?) ?(%?)[*†‡]*",
                      re.IGNORECASE)
 _NO_FIGURE = re.compile(r"[+-]?(?:nan|inf|infinity)", re.IGNORECASE)
-_OVER_ALL = ("all", "amean", "average", "avg", "mean", "overall")  # what tools print as the topic of a summary
+# what tools print as the topic of a summary
+_OVER_ALL = ("all", "amean", "average", "avg", "mean", "overall")
 _MOST_DECIMALS = 12  # that sums of doubles can be relied on to have
 
 
@@ -6667,7 +6668,8 @@ def _report_entries(source: Source) -> tuple[list[Entry], bool]:
         text = text[len(_BYTE_ORDER_MARK):]
     if text.lstrip()[:1] in (b"{", b"["):
         return _json_entries(text, source.name), True
-    lines = [(f"{source.name}:{number}", line.strip()) for number, line in enumerate(text.split(b"\n"), start=1)]
+    lines = [(f"{source.name}:{number}", line.strip())
+             for number, line in enumerate(text.split(b"\n"), start=1)]
     lines = [(place, line) for place, line in lines if line and not line.startswith(b"#")]
     first = lines[0][1].replace(b", ", b",") if lines else b""
     if b"," in first and len(first.split()) == 1:
@@ -6678,13 +6680,15 @@ def _report_entries(source: Source) -> tuple[list[Entry], bool]:
         if fields[-1:] == ["%"]:
             fields[-2:] = ["".join(fields[-2:])]
         is_value = len(fields) in (2, 3)
-        entries.append(Entry(tuple(fields[:-1]), fields[-1], place) if is_value else Entry((), _decode(line), place))
+        entries.append(Entry(tuple(fields[:-1]), fields[-1], place) if is_value else
+                       Entry((), _decode(line), place))
     decimals = {figure[1] for figure in map(_read_figure, {entry.figure for entry in entries}) if figure}
     return entries, max(decimals, default=0) > 6 and len(decimals) > 1
 
 
-_HEADS = {"run": "run", "system": "run", "measure": "measure", "metric": "measure", "name": "measure", "value": "value",
-          "score": "value", "topic": "topic", "query": "topic", "qid": "topic", "query_id": "topic"}
+_HEADS = {"run": "run", "system": "run", "measure": "measure", "metric": "measure", "name": "measure",
+          "value": "value", "score": "value", "topic": "topic", "query": "topic", "qid": "topic",
+          "query_id": "topic"}
 
 
 def _csv_entries(lines: Sequence[tuple[str, str]], file: str) -> list[Entry]:
@@ -6728,12 +6732,14 @@ def _json_entries(text: bytes, file: str) -> list[Entry]:
     try:
         report = json.loads(text.decode("utf-8", "surrogateescape"), parse_float=str, parse_int=str,
                             parse_constant=str, object_pairs_hook=distinct)
-        if isinstance(report, dict) and isinstance(report.get("runs"), dict):  # this module's, of a comparison
+        # this module's, of a comparison
+        if isinstance(report, dict) and isinstance(report.get("runs"), dict):
             _refuse_several(report["runs"], file)
             report = {"settings": {}, **next(iter(report["runs"].values()), {})}
         if isinstance(report, dict) and "settings" in report:  # this module's
             report = [report.get("topics"), {"all": report.get("summary")}]
-        return [Entry(path[:-3:-1], str(figure), ", ".join([file, *path])) for path, figure in _scalars(report, ())]
+        return [Entry(path[:-3:-1], str(figure), ", ".join([file, *path]))
+                for path, figure in _scalars(report, ())]
     except TrecEvalError:
         raise
     except (ValueError, RecursionError) as error:
@@ -6766,7 +6772,8 @@ def _oriented(entries: Sequence[Entry], meaning: Callable[[str], Optional[Named]
     over_all = {label for label in labels if label.lower() in _OVER_ALL and _encode(label) not in topics}
     others = labels - over_all
     are_parts = not any(_encode(label) in topics or re.search("[0-9]", label) for label in others)
-    if are_parts and len({pair[measure] for pair in pairs}) == len(pairs):  # of a report, such as MTEB's "test"
+    # parts of a report, such as MTEB's "test"
+    if are_parts and len({pair[measure] for pair in pairs}) == len(pairs):
         over_all |= others
     for entry in entries:
         label = entry.names[1 - measure] if len(entry.names) == 2 else None
@@ -6838,7 +6845,7 @@ class Group:
         return max(of_topics or [value.decimals for value in self.values])
 
     def track(self, takes_averages: bool) -> None:
-        """Choose the departing values whose figures are kept: from all topics alike, and averages if they are cheap."""
+        """Choose the departing values to keep figures of: from all topics alike, averages if cheap."""
         known = [i for i in self.departing if self.here[i] is not None]
         of_topics = [i for i in known if self.values[i].topic is not None]
         tracked = of_topics[::max(1, len(of_topics) // _MOST_TRACKED)][:_MOST_TRACKED]
@@ -6862,12 +6869,13 @@ class Group:
 
     @property
     def chance(self) -> float:
-        """The chance that wrong numbers near ours fit: the shares of figures that conventions give, multiplied."""
-        return math.prod(min(1.0, max(1, len(figures)) / self.others_near(i)) for i, figures in self.figures.items())
+        """The chance that wrong numbers near ours fit: the shares of figures given, multiplied."""
+        return math.prod(min(1.0, max(1, len(figures)) / self.others_near(i))
+                         for i, figures in self.figures.items())
 
     @property
     def chance_with_pairs(self) -> float:
-        """About what it would be if pairs of conventions were tried, too: as if their figures fell anywhere."""
+        """About what it would be if pairs were tried, too: as if their figures fell anywhere."""
         chance = 1.0
         for i, figures in self.figures.items():
             given = len(figures) * (len(figures) + 1) / 2
@@ -6891,7 +6899,8 @@ class Report(NamedTuple):
     strays: list[Entry]
 
 
-_MOST_NAMES = 500  # that are looked up; no report has more measures, but one of unknown topics may have more names
+# names that are looked up; no report has more measures, but one of unknown topics may have more names
+_MOST_NAMES = 500
 
 
 def _read_report(source: Source, settings: Settings, qrels: AbstractSet[bytes], run: AbstractSet[bytes],
@@ -6935,11 +6944,13 @@ def _read_report(source: Source, settings: Settings, qrels: AbstractSet[bytes], 
             if known is value:
                 group.values.append(value)
             elif abs(known.value - value.value) > 0.500001 * 10.0 ** -min(known.decimals, value.decimals):
-                raise TrecEvalError(f"{value.place}: expected one value of {_quoted(name)} for {_scope(topic)}, found "
-                                    f"{value.text} and, at {known.place}, {known.text}")
+                raise TrecEvalError(f"{value.place}: expected one value of {_quoted(name)} for "
+                                    f"{_scope(topic)}, found {value.text} and, at {known.place}, "
+                                    f"{known.text}")
     if len(report.strays) > len(entries) / 2:
-        raise TrecEvalError(f"{report.strays[0].place}: expected a measure, a topic if it is one's, and a value, found "
-                            f"{_quoted(report.strays[0].figure)}, and {len(report.strays)} lines like it in all")
+        raise TrecEvalError(f"{report.strays[0].place}: expected a measure, a topic if it is one's, and "
+                            f"a value, found {_quoted(report.strays[0].figure)}, and "
+                            f"{len(report.strays)} lines like it in all")
     if unknown and not report.groups:
         raise TrecEvalError(str(_nothing_in_common((source.name, unknown), ("the qrels", qrels))))
     _set_precision(report, are_short)
@@ -6948,13 +6959,7 @@ def _read_report(source: Source, settings: Settings, qrels: AbstractSet[bytes], 
 
 def _scope(topic: Optional[bytes]) -> str:
     """What a value is about."""
-    return "all topics" if topic is None else f"topic {_printable(topic)}"
-
-
-def _printable(name: Name) -> str:
-    """A name as it can be shown on a terminal."""
-    text = _decode(name)
-    return text if text.isprintable() else ascii(text)[1:-1]
+    return "all topics" if topic is None else f"topic {_shown_name(topic)}"
 
 
 def _set_precision(report: Report, are_short: bool) -> None:
@@ -6977,7 +6982,8 @@ def _read_percentages(report: Report) -> bool:
     """
     values = [(group, i) for group in report.groups.values() for i, value in enumerate(group.values)
               if not group.is_count and group.name not in _UNBOUNDED and "%" not in value.text]
-    known = [(group.values[i].value, cast(float, group.here[i])) for group, i in values if group.here[i] is not None]
+    known = [(group.values[i].value, cast(float, group.here[i])) for group, i in values
+             if group.here[i] is not None]
     known = [(value, here) for value, here in known if value and math.isfinite(value)]
     closer = sum(abs(value / 100 - here) < abs(value - here) for value, here in known)
     if not 1.01 < max((abs(value) for value, _ in known), default=0.0) <= 101 or closer <= len(known) / 2:
@@ -7057,38 +7063,41 @@ _FORMULA_CONVENTIONS = (
     Convention("ndcg=levelled", "grades below the relevance level gain nothing in ndcg", _WITH_GAINS),
     Convention("ndcg=ideal-of-retrieved", "the ideal ranking of ndcg has the retrieved documents alone",
                ("ndcg_cut", "ndcg", "ideal_dcg")),
-    Convention("ndcg=discount-from-rank-2", "ndcg does not discount its first ranks: gains are divided by log2(k), "
-               "from rank 2 on", _NDCG),
+    Convention("ndcg=discount-from-rank-2", "ndcg does not discount its first ranks: gains are divided by "
+               "log2(k), from rank 2 on", _NDCG),
     Convention("logarithm=natural", "the discount is a natural logarithm", ("dcg", "ideal_dcg", "binG", "G")),
     Convention("p=by-min-k-N", "precision is divided by min(k, N)", ("P",)),
     Convention("recall=by-min-R-k", "recall is divided by min(R, k)", ("recall",), "-m relative_P"),
-    Convention("rprec-mult=published", "Rprec_mult is as published: hits at rank floor(c * R + 0.5), divided by R",
-               ("Rprec_mult",)),
+    Convention("rprec-mult=published", "Rprec_mult is as published: hits at rank floor(c * R + 0.5), "
+               "divided by R", ("Rprec_mult",)),
     Convention("bpref=1-n/R", "bpref is 1 - n/R for each relevant document", ("bpref", "gm_bpref")),
     Convention("iprec=recall-at-least", "interpolated precision is the largest one at recall >= c exactly",
                ("iprec_at_recall", "11pt_avg")),
-    Convention("gm=added", "0.00001 is added to each value in geometric means, instead of being the least one", _GM,
-               value=GEOMETRIC_FLOOR),
+    Convention("gm=added", "0.00001 is added to each value in geometric means, instead of being the "
+               "least one", _GM, value=GEOMETRIC_FLOOR),
     Convention("gm=added-0.01", "0.01 is added to each value in geometric means", _GM, value=0.01),
     Convention("gm=zeros-left-out", "topics with a value of 0 are left out of geometric means", _GM),
     *(Convention(f"rbp=p-{p}", f"rbp has p = {p}", _RBP, f"-m rbp.p={p}", p) for p in (0.5, 0.8, 0.95)),
     Convention("rbp=binary", "rbp has a gain of 1 for every relevant document", _RBP),
     Convention("rbp=raw", "rbp has the grades as gains, also above 1", _RBP, value=1),
     Convention("rbp-resid=published", "rbp_resid is as published: rbp + p^N", ("rbp_resid",)),
-    Convention("aggregate=micro", "the documents of all topics are counted together, instead of averaging over topics",
-               ("P", "recall", "set_P", "set_recall")),
-    Convention("at-least-k-results", "topics with fewer than k results are left out of averages", ("P", "map_cut")),
+    Convention("aggregate=micro", "the documents of all topics are counted together, instead of averaging "
+               "over topics", ("P", "recall", "set_P", "set_recall")),
+    Convention("at-least-k-results", "topics with fewer than k results are left out of averages",
+               ("P", "map_cut")),
     Convention("counts=averaged", "counts are averaged over the topics", _COUNTS),
 )
 _BY_LEVEL = ("ndcg=levelled", "ndcg=binary-gains", "rbp=binary")  # which a level may have to come with
 _OF_RANKING = ("release", "ties", "order", "topic-document", "level", "judged-only", "depth")
-_AFTERWARDS = ("topics", "with-relevant", "rounding", "topics-first", "counts", "aggregate", "at-least-k-results",
-               "topics-shifted")  # aspects that leave the values of topics as they are
+# aspects that leave the values of topics as they are
+_AFTERWARDS = ("topics", "with-relevant", "rounding", "topics-first", "counts", "aggregate",
+               "at-least-k-results", "topics-shifted")
 
 
 def _combined(candidate: Candidate) -> Optional[dict[str, Any]]:
     """The way that conventions give together; None if they contradict each other."""
-    way = {convention.aspect: convention.id.partition("=")[2] if convention.value is None else convention.value
+    way = {convention.aspect:
+           convention.id.partition("=")[2] if convention.value is None else convention.value
            for convention in candidate}
     is_unknown = way.get("ties") == "averaged" and "judged-only" in way
     is_of_another = "measure" in way and sum(bool(convention.measures) for convention in candidate) > 1
@@ -7097,7 +7106,8 @@ def _combined(candidate: Candidate) -> Optional[dict[str, Any]]:
 
 def _concerning(candidate: Candidate, group: Group) -> Candidate:
     """The conventions of a candidate that can change the values of a measure."""
-    return tuple([convention for convention in candidate if not convention.measures or group.name in convention.measures])
+    return tuple([convention for convention in candidate
+                  if not convention.measures or group.name in convention.measures])
 
 
 def _with(candidate: Candidate, other: Candidate) -> Candidate:
@@ -7112,14 +7122,14 @@ def _key(candidate: Candidate) -> frozenset[str]:
 
 
 class Seen(NamedTuple):
-    """A judged topic, and where ties are averaged, for each judged rank the first and the last rank of its score."""
+    """A judged topic, and where ties are averaged, the first and last rank of each judged rank's score."""
 
     judged: Any
     spans: Mapping[int, tuple[int, int]] = {}
 
 
 def _mean_weight(seen: Seen, rank: int, weight: Callable[[int], float]) -> float:
-    """The weight of a rank, or its mean over the ranks of equal score, where those beyond the ranking have none."""
+    """The weight of a rank, or its mean over the ranks of equal score; 0 beyond the ranking."""
     if rank not in seen.spans:
         return weight(rank)
     first, last = seen.spans[rank]
@@ -7131,7 +7141,8 @@ def _hits_under(seen: Seen, k: int) -> Value:
     """The relevant documents to be expected among the first k."""
     if not seen.spans:
         return count(seen.judged.relevant_to(k))
-    return add_up((), [_mean_weight(seen, rank, lambda at: float(at <= k)) for rank in seen.judged.relevant_ranks])
+    return add_up((), [_mean_weight(seen, rank, lambda at: float(at <= k))
+                       for rank in seen.judged.relevant_ranks])
 
 
 def _relevant_by_span(seen: Seen) -> list[tuple[int, int, int]]:
@@ -7153,7 +7164,7 @@ def _ap_under(way: Way, seen: Seen, k: int = sys.maxsize) -> Value:
 
 
 def _expected_precisions(seen: Seen, k: int) -> Value:
-    """The sum of the precisions at relevant documents up to rank k, to be expected if ties are in random order."""
+    """The sum of the precisions at relevant documents up to rank k, expected of ties in random order."""
     terms = []
     above = 0
     for first, size, relevant in _relevant_by_span(seen):
@@ -7254,7 +7265,8 @@ def _rbp_under(way: Way, seen: Seen, p: float, given: Gains) -> float:
     elif "rbp-gains" in way:
         gains = {grade: grade / way["rbp-gains"] for grade in topic.grade_counts}
     ranks = topic.judged_ranks
-    terms = [gains[topic.grades[rank]] * _mean_weight(seen, rank, lambda at: float(p ** (at - 1))) for rank in ranks]
+    terms = [gains[topic.grades[rank]] * _mean_weight(seen, rank, lambda at: float(p ** (at - 1)))
+             for rank in ranks]
     return (1 - p) * add_up(ranks, terms)
 
 
@@ -7284,7 +7296,7 @@ def _precision_at_least(seen: Seen, level: float) -> Value:
 
 
 class Formula(NamedTuple):
-    """What takes the place of a measure's formula: for which aspects, and whether it knows ties in random order."""
+    """What replaces a measure's formula: for which aspects, and whether it knows ties in random order."""
 
     aspects: tuple[str, ...]
     knows_ties: bool
@@ -7297,14 +7309,16 @@ _FORMULAS = {
     "map": Formula(("ap",), True, _ap_under),
     "map_cut": Formula(("ap",), True, _ap_under),
     "gm_map": Formula(("ap", "gm"), True, lambda way, seen: _log_under(way, _ap_under(way, seen))),
-    "Rprec": Formula((), True, lambda way, seen: _hits_under(seen, seen.judged.num_rel) / seen.judged.num_rel),
+    "Rprec": Formula((), True, lambda way, seen: (
+        _hits_under(seen, seen.judged.num_rel) / seen.judged.num_rel)),
     "bpref": Formula(("bpref",), False, _bpref_under),
     "gm_bpref": Formula(("bpref", "gm"), False, lambda way, seen: _log_under(way, _bpref_under(way, seen))),
     "recip_rank": Formula((), True, _recip_rank_under),
     "iprec_at_recall": Formula(("iprec",), False, lambda way, seen, level: _precision_at_least(seen, level)),
     "11pt_avg": Formula(("iprec",), False, lambda way, seen, levels: add_up(
         (), [_precision_at_least(seen, level) for level in levels]) / len(levels)),
-    "P": Formula(("p",), True, lambda way, seen, k: _hits_under(seen, k) / (min(k, seen.judged.num_ret) if "p" in way else k)),
+    "P": Formula(("p",), True, lambda way, seen, k: _hits_under(seen, k) / (
+        min(k, seen.judged.num_ret) if "p" in way else k)),
     "recall": Formula(("recall",), True, lambda way, seen, k: _hits_under(seen, k) / (
         min(k, seen.judged.num_rel) if "recall" in way else seen.judged.num_rel)),
     "relative_P": Formula((), True, lambda way, seen, k: _hits_under(seen, k) / min(k, seen.judged.num_rel)),
@@ -7324,7 +7338,8 @@ _FORMULAS = {
 }
 _WITHOUT_ORDER = ("num_", "set_", "utility")  # how the names of measures begin that look at no order
 
-_COUNTED: dict[str, Callable[..., tuple[int, int]]] = {  # for micro-averages: what is summed before it is divided
+# for micro-averages: what is summed before it is divided
+_COUNTED: dict[str, Callable[..., tuple[int, int]]] = {
     "P": lambda topic, k: (len(topic.relevant_to(k)), min(k, topic.num_ret)),
     "recall": lambda topic, k: (len(topic.relevant_to(k)), topic.num_rel),
     "set_P": lambda topic: (topic.hits, topic.num_ret),
@@ -7333,7 +7348,7 @@ _COUNTED: dict[str, Callable[..., tuple[int, int]]] = {  # for micro-averages: w
 
 
 def _function_under(way: Way, measure: Measure) -> Callable[..., float]:
-    """What computes a measure under a way, of a topic as seen and the arguments; NaN where that is not known."""
+    """What computes a measure under a way, of a topic as seen and the arguments; NaN if not known."""
     formula = _FORMULAS.get(measure.name)
     is_averaged = way.get("ties") == "averaged" and not measure.name.startswith(_WITHOUT_ORDER)
     if is_averaged and not (formula and formula.knows_ties):
@@ -7378,7 +7393,7 @@ class Order(NamedTuple):
 
 
 class Placed(NamedTuple):
-    """The documents that matter in order, and where ties are averaged, the first and last rank of the scores."""
+    """The documents that matter in order, and where ties are averaged, first and last rank of the scores."""
 
     size: int
     ranks: Sequence[int]
@@ -7387,9 +7402,10 @@ class Placed(NamedTuple):
 
 
 class Audit:
-    """A run and its judgments, to be evaluated in one way after another; `in_run` is how many topics the run has."""
+    """A run and its judgments, to be evaluated in many ways; `in_run` is how many topics the run has."""
 
-    def __init__(self, qrels: Mapping[bytes, Any], run: Mapping[bytes, Retrieved], in_run: int, settings: Settings):
+    def __init__(self, qrels: Mapping[bytes, Any], run: Mapping[bytes, Retrieved], in_run: int,
+                 settings: Settings):
         self.settings = settings
         self.qrels = qrels
         self.run = run
@@ -7397,7 +7413,8 @@ class Audit:
         self.all_topics = sorted(qrels)
         self.both = sorted(qrels.keys() & run.keys())
         self.are_grades = settings.rel_format == "qrels"
-        self._counts = {topic: Counter(of_topic.values()) for topic, of_topic in qrels.items() if self.are_grades}
+        self._counts = {topic: Counter(of_topic.values()) for topic, of_topic in qrels.items()
+                        if self.are_grades}
         self._orders: dict[Any, Order] = {}
         self._placed: dict[Any, Placed] = {}
         self._seen: dict[Ranked, dict[bytes, Seen]] = {}
@@ -7414,7 +7431,7 @@ class Audit:
         return Ranked(settings, way.get("ties", ""), "order" in way, "topic-document" in way)
 
     def order(self, topic: bytes, ranked: Ranked) -> Order:
-        """A topic's documents by descending score, or by the rank column: those that are judged, in other formats all."""
+        """A topic's judged documents (in other formats all) by descending score, or by the rank column."""
         key = topic, ranked.settings.release.name, ranked.by_rank_column, ranked.without_topic
         if key in self._orders:
             return self._orders[key]
@@ -7456,16 +7473,18 @@ class Audit:
             if ranked.ties == "rank-column":
                 numbers.sort(key=ranks.__getitem__)
             elif ranked.ties.startswith("relevant"):
-                numbers.sort(key=lambda i: judged.get(docnos[i], -1) >= level, reverse=ranked.ties == "relevant-first")
+                numbers.sort(key=lambda i: judged.get(docnos[i], -1) >= level,
+                             reverse=ranked.ties == "relevant-first")
             placed += [(first + place, docnos[i]) for place, i in enumerate(numbers) if docnos[i] in judged]
             if ranked.ties == "averaged":
                 spans.update(dict.fromkeys(range(first, first + len(same)), (first, first + len(same) - 1)))
         placed.sort()
-        self._placed[key] = Placed(order.size, array("l", [rank for rank, _ in placed]), [docno for _, docno in placed], spans)
+        self._placed[key] = Placed(order.size, array("l", [rank for rank, _ in placed]),
+                                   [docno for _, docno in placed], spans)
         return self._placed[key]
 
     def seen(self, topic: bytes, ranked: Ranked) -> Seen:
-        """A topic, ranked and judged; kept for the other measures until enough other rankings were asked for."""
+        """A topic, ranked and judged; kept for other measures until enough other rankings were asked for."""
         if ranked not in self._seen and len(self._seen) == _MOST_RANKINGS:
             self._seen.clear()
         of_ranking = self._seen.setdefault(ranked, {})
@@ -7476,7 +7495,8 @@ class Audit:
     def _judge(self, topic: bytes, ranked: Ranked) -> Seen:
         """Judge a topic."""
         settings, judgments = ranked.settings, self.qrels[topic]
-        size, ranks, docnos, spans = self.placed(topic, ranked) if topic in self.run else Placed(1, [], [], {})
+        size, ranks, docnos, spans = (self.placed(topic, ranked) if topic in self.run else
+                                      Placed(1, [], [], {}))
         if not self.are_grades:
             scores = {docno: -float(rank) for rank, docno in zip(ranks, docnos)} or {_UNPOOLED: 0.0}
             try:
@@ -7524,7 +7544,8 @@ class Audit:
     def agrees(self, way: Way, rows: Rows, group: Group) -> bool:
         """Whether all values of a group come out; those that are soonest found not to come first."""
         departing = set(group.departing)
-        order = sorted(range(len(group.values)), key=lambda i: (group.values[i].topic is None, i not in departing))
+        order = sorted(range(len(group.values)),
+                       key=lambda i: (group.values[i].topic is None, i not in departing))
         return all(_agrees(self.value(way, rows, group, i), group.values[i], way) for i in order)
 
     def _summary(self, way: Way, rows: Rows, group: Group, number: int) -> Optional[float]:
@@ -7611,47 +7632,59 @@ def _conventions(audit: Audit, report: Report) -> list[Convention]:
         judgments = [grades for groups in audit.qrels.values() for grades in groups.values()]
     if settings.rel_format in ("qrels", "qrels_jg"):
         there = {grade for grades in judgments for grade in grades.values()}
-        found += [Convention(f"level={level}", f"documents are relevant from grade {level} on", (), f"-l {level}", level)
-                  for level in range(1, 11) if level != settings.relevance_level and (level <= 3 or level in there)]
+        found += [Convention(f"level={level}", f"documents are relevant from grade {level} on", (),
+                             f"-l {level}", level)
+                  for level in range(1, 11)
+                  if level != settings.relevance_level and (level <= 3 or level in there)]
         if not settings.judged_only:
-            found.append(Convention("judged-only", "unjudged documents are removed from the ranking", (), "-J"))
+            found.append(Convention("judged-only", "unjudged documents are removed from the ranking", (),
+                                    "-J"))
     longest = max((len(retrieved.docnos) for retrieved in audit.run.values()), default=0)
     here = longest if settings.depth is None else min(longest, settings.depth)
-    found += [Convention(f"depth={depth}", f"rankings are cut at {_plural(depth, 'document')}", (), f"-M {depth}", depth)
+    found += [Convention(f"depth={depth}", f"rankings are cut at {_plural(depth, 'document')}", (),
+                         f"-M {depth}", depth)
               for depth in _cutoffs(report) if min(depth, longest) != here]
     found += [*_topic_conventions(audit, report), *_figure_conventions(report)]
     departing = [group for group in report.groups.values() if group.departing]
     if audit.are_grades:
         found += [*_FORMULA_CONVENTIONS,
-                  Convention("rbp=largest-grade", "grades are divided by the largest one of all topics in rbp", _RBP,
-                             value=max(1, *there)),
-                  Convention("rbp-resid=depth", "rbp_resid has p^depth (p^1000 where no depth is set) in place of p^N",
-                             ("rbp_resid",), value=settings.depth or 1000)]
+                  Convention("rbp=largest-grade", "grades are divided by the largest one of all topics "
+                             "in rbp", _RBP, value=max(1, *there)),
+                  Convention("rbp-resid=depth", "rbp_resid has p^depth (p^1000 where no depth is set) "
+                             "in place of p^N", ("rbp_resid",), value=settings.depth or 1000)]
         for group in departing:
             found += _other_measures(group, settings, _cutoffs(report))
-    return [convention for convention in found if any(_concerning((convention,), group) for group in departing)]
+    return [convention for convention in found
+            if any(_concerning((convention,), group) for group in departing)]
 
 
 def _ranking_conventions(audit: Audit) -> list[Convention]:
     """What else can rank documents, where that differs here."""
     found = []
-    if any(len(set(array("f", retrieved.scores))) < len(retrieved.docnos) for retrieved in audit.run.values()):
+    if any(len(set(array("f", retrieved.scores))) < len(retrieved.docnos)
+           for retrieved in audit.run.values()):
         reverse = "descending" if REL_FORMATS[audit.settings.rel_format].ties_ascending else "ascending"
-        found = [Convention(f"ties=docno-{reverse}", f"documents of equal score are ordered by {reverse} docno",
-                            value="reversed"),
+        found = [Convention(f"ties=docno-{reverse}",
+                            f"documents of equal score are ordered by {reverse} docno", value="reversed"),
                  Convention("ties=file", "documents of equal score are ordered as in the run file"),
-                 Convention("ties=rank-column", "documents of equal score are ordered by the rank column of the run")]
+                 Convention("ties=rank-column",
+                            "documents of equal score are ordered by the rank column of the run")]
         if audit.are_grades:
             found += [
-                Convention("ties=relevant-last", "documents of equal score are ordered with the relevant ones last"),
-                Convention("ties=relevant-first", "documents of equal score are ordered with the relevant ones first")]
+                Convention("ties=relevant-last",
+                           "documents of equal score are ordered with the relevant ones last"),
+                Convention("ties=relevant-first",
+                           "documents of equal score are ordered with the relevant ones first")]
         if audit.are_grades and not audit.settings.judged_only:
-            found.append(Convention("ties=averaged", "values are averaged over all orders of documents of equal score"))
+            found.append(Convention("ties=averaged",
+                                    "values are averaged over all orders of documents of equal score"))
     here = audit.ranked({})
     by_rank = here._replace(by_rank_column=True)
     if any(len(set(audit.run[topic].ranks)) == len(audit.run[topic].ranks)
-           and audit.order(topic, here).settled != audit.order(topic, by_rank).settled for topic in audit.both):
-        found.append(Convention("order=rank-column", "documents are ranked by the rank column, although scores differ"))
+           and audit.order(topic, here).settled != audit.order(topic, by_rank).settled
+           for topic in audit.both):
+        found.append(Convention("order=rank-column",
+                                "documents are ranked by the rank column, although scores differ"))
     if any(topic in retrieved.docnos for topic, retrieved in audit.run.items()):
         found.append(Convention("topic-document=removed", "a document with the name of its topic is removed"))
     return found
@@ -7670,41 +7703,49 @@ def _topic_conventions(audit: Audit, report: Report) -> list[Convention]:
     is_complete = audit.settings.complete
     found = []
     if len(audit.both) < len(audit.all_topics):
-        found.append(Convention("topics=with-results", "topics that are missing from the run are ignored", (), "without -c")
+        found.append(Convention("topics=with-results", "topics that are missing from the run are ignored",
+                                (), "without -c")
                      if is_complete else
-                     Convention("topics=complete", "topics that are missing from the run are counted as 0", (), "-c"))
+                     Convention("topics=complete", "topics that are missing from the run are counted as 0",
+                                (), "-c"))
     if audit.in_run != len(audit.all_topics if is_complete else audit.both):
         found.append(Convention("topics=in-run", "averages are over all topics in the run, judged or not"))
     if audit.settings.rel_format in ("qrels", "qrels_jg"):
-        found.append(Convention("topics=with-relevant", "topics without a relevant document do not count in averages"))
+        found.append(Convention("topics=with-relevant",
+                                "topics without a relevant document do not count in averages"))
     several = tuple(name for name, group in report.groups.items()
                     if len({value.topic for value in group.values} - {None}) > 2)
     by_number = sorted(audit.both, key=lambda topic: (len(topic), topic))
-    for how, topics in ("in byte order", audit.both), ("in numeric order", by_number), ("in the run", list(audit.run)):
+    for how, topics in (("in byte order", audit.both), ("in numeric order", by_number),
+                        ("in the run", list(audit.run))):
         if several and (how == "in byte order" or topics != audit.both):
             for which, shifted in ("next", topics[1:] + topics[:1]), ("previous", topics[-1:] + topics[:-1]):
-                found.append(Convention("topics-shifted", f"each topic has the values of the {which} one {how}", several,
-                                        value=dict(zip(topics, shifted))))
+                found.append(Convention("topics-shifted", f"each topic has the values of the {which} one "
+                                        f"{how}", several, value=dict(zip(topics, shifted))))
     return found
 
 
 def _figure_conventions(report: Report) -> list[Convention]:
     """How else values can become figures."""
     found = [Convention("rounding=cut-off", "figures are cut off instead of rounded"),
-             Convention("rounding=topics-first", "averages are taken over rounded values, as they are shown for topics")]
+             Convention("rounding=topics-first",
+                        "averages are taken over rounded values, as they are shown for topics")]
     groups = [group for group in report.groups.values() if not group.is_count]
     shown = {group.name: max(value.shown for value in group.values) for group in groups}
     known = {group.name: max(value.decimals for value in group.values) for group in groups}
     for decimals in range(1, 7):
         names = tuple(name for name in shown if shown[name] <= decimals < known[name])
-        if names and (decimals > 1 or max(shown.values()) <= 1):  # values of one decimal are too common to mean much
+        # values of one decimal are too common to mean much
+        if names and (decimals > 1 or max(shown.values()) <= 1):
             text = _plural(decimals, "decimal")
-            found.append(Convention(f"rounding={text.replace(' ', '-')}", f"figures are rounded to {text}, although more "
-                                    "are shown", names, value=decimals))
+            found.append(Convention(f"rounding={text.replace(' ', '-')}",
+                                    f"figures are rounded to {text}, although more are shown", names,
+                                    value=decimals))
     return found
 
 
-_UNCUT = ("map", "gm_map", "Rprec", "bpref", "recip_rank", "ndcg", "infAP", "11pt_avg", "set_P", "set_recall", "set_F")
+_UNCUT = ("map", "gm_map", "Rprec", "bpref", "recip_rank", "ndcg", "infAP", "11pt_avg", "set_P",
+          "set_recall", "set_F")
 _CUT = ("P", "recall", "success", "map_cut", "ndcg_cut", "relative_P")
 
 
@@ -7763,7 +7804,8 @@ class Search:
         self.pairs = 0  # tried
         self._most_pairs = most_pairs
         self._say = say
-        self._known: dict[tuple[str, frozenset[str]], bool] = {}  # by measure and candidate, whether all values come out
+        # by measure and candidate, whether all values come out
+        self._known: dict[tuple[str, frozenset[str]], bool] = {}
         self._conventions = _conventions(audit, report) if self.departing else []
 
     def joint(self) -> Optional[Joint]:
@@ -7813,7 +7855,7 @@ class Search:
                     self._try_on(group, _concerning(candidate, group), shared)
 
     def _try_on(self, group: Group, candidate: Candidate, shared: dict[frozenset[str], Rows]) -> None:
-        """See whether a measure's values come out under a candidate; `shared` has the values of topics under others."""
+        """See if a measure's values come out under a candidate; `shared` has topics' values under others."""
         if not candidate or (group.name, _key(candidate)) in self._known:
             return
         group.tried += 1
@@ -7864,7 +7906,8 @@ class Search:
         if not pool:
             return None
         most = [pool[key] for key in sorted(pool, key=lambda key: (-times[key], len(key)))[:_MOST_COMPARED]]
-        ranks = [(len(self._explained(candidate)) - self._spoiled(candidate), -len(candidate)) for candidate in most]
+        ranks = [(len(self._explained(candidate)) - self._spoiled(candidate), -len(candidate))
+                 for candidate in most]
         best = most[ranks.index(max(ranks))]
         explained = self._explained(best)
         others = [candidate for candidate, rank in zip(most, ranks)
@@ -7878,7 +7921,7 @@ class Search:
         return Joint(candidate, others, explained, chance)
 
     def _grown(self, joint: Joint) -> Joint:
-        """A verdict with further conventions, where they explain other measures by more than accident and spoil none."""
+        """A verdict with more conventions, which explain other measures beyond accident and spoil none."""
         more = {_key(merged): merged for group in self.departing if group not in joint.groups
                 for merged in (_with(joint.candidate, other) for other in group.found[:_MOST_COMPARED])}
         best = joint
@@ -7895,7 +7938,7 @@ class Search:
         return joint if best is joint else self._grown(best)
 
     def nearest(self, group: Group, joint: Optional[Joint]) -> Optional[tuple[Candidate, list[int]]]:
-        """The candidate under which most values of an unexplained measure come out, if most do, and which values remain."""
+        """A candidate that gives most values of an unexplained measure, if any does, and which remain."""
         nearly = sorted(group.nearly, key=lambda item: item[0], reverse=True)[:3]
         candidates = [candidate for _, candidate in nearly]
         if joint:
@@ -7913,7 +7956,7 @@ class Search:
 
 
 def _chance_of_some(chances: Sequence[float], count: int) -> float:
-    """A bound for the chance that at least so many of the measures fit by accident: the sum over all ways to choose them."""
+    """A bound for the chance that so many measures or more fit by accident: a sum over all ways to choose."""
     sums = [1.0] + [0.0] * count
     for chance in chances:
         for k in range(count, 0, -1):
@@ -7958,7 +8001,8 @@ def _audit(report: Report, audit: Audit, most_pairs: int, say: Callable[[str], N
     _leave_out_coarse(report)
     if not report.groups:
         left_out = _not_compared(report)
-        raise TrecEvalError(f"{report.file}: expected values that can be compared, found none{': ' if left_out else ''}{left_out}")
+        raise TrecEvalError(f"{report.file}: expected values that can be compared, found none"
+                            f"{': ' if left_out else ''}{left_out}")
     for group in report.groups.values():
         group.departing = [i for i, value in enumerate(group.values) if not _agrees(group.here[i], value, {})]
         group.track(len(audit.all_topics) <= _FEW_TOPICS)
@@ -7971,9 +8015,10 @@ def _not_compared(report: Report) -> str:
     reasons: dict[str, list[str]] = {}
     values: Counter[str] = Counter()
     for (name, reason, _), number in report.left_out.items():
-        reasons.setdefault(reason, []).append(_printable(name))
+        reasons.setdefault(reason, []).append(_shown_name(name))
         values[reason] += number
-    parts = [f"{_plural(values[reason], 'value')} of {_some(names)} ({reason})" for reason, names in reasons.items()]
+    parts = [f"{_plural(values[reason], 'value')} of {_some(names)} ({reason})"
+             for reason, names in reasons.items()]
     if report.strays:
         parts.append(f"{_plural(len(report.strays), 'line')} without a value ({report.strays[0].place}: "
                      f"{_quoted(report.strays[0].figure)})")
@@ -7995,14 +8040,17 @@ def _verdict_lines(verdict: Verdict, files: Sequence[str], digits: int) -> list[
     report, joint, search = verdict.report, verdict.joint, verdict.search
     total = verdict.compared + sum(report.left_out.values())
     left_out = _not_compared(report)
-    lines = [f"{verdict.compared} of {_plural(total, 'value')} in {report.file} compared, {verdict.agreeing} agree"
-             + (f"; not compared: {left_out}" if left_out else ""), f"  {signature(search.audit.settings)}"]
+    lines = [f"{verdict.compared} of {_plural(total, 'value')} in {report.file} compared, "
+             f"{verdict.agreeing} agree" + (f"; not compared: {left_out}" if left_out else ""),
+             f"  {signature(search.audit.settings)}"]
     if verdict.are_percentages:
         lines.append("  figures are percentages: they are divided by 100 before they are compared")
-    reported = {value.topic for group in report.groups.values() for value in group.values if value.topic is not None}
+    reported = {value.topic for group in report.groups.values() for value in group.values
+                if value.topic is not None}
     missing = sorted(reported - search.audit.run.keys())
     if missing and not search.audit.settings.complete:
-        lines.append(f"  topics in the qrels that the run lacks, and which count with -c alone: {_some([*map(_printable, missing)])}")
+        lines.append("  topics in the qrels that the run lacks, and which count with -c alone: "
+                     f"{_some([*map(_shown_name, missing)])}")
     jointly = joint.groups if joint and joint.chance <= _WEAK else []
     if joint:
         lines += ["", *_joint_lines(joint, search.departing)]
@@ -8012,8 +8060,9 @@ def _verdict_lines(verdict: Verdict, files: Sequence[str], digits: int) -> list[
     for group in search.departing:
         if group not in jointly:
             verb = "does" if len(group.departing) == 1 else "do"
-            lines += ["", f"{group.name}: {len(group.departing)} of {_plural(len(group.values), 'value')} {verb} not agree",
-                      *_worst_table([(group, i) for i in _worst(group)], digits), *_group_lines(group, verdict, files)]
+            lines += ["", f"{group.name}: {len(group.departing)} of {_plural(len(group.values), 'value')} "
+                      f"{verb} not agree", *_worst_table([(group, i) for i in _worst(group)], digits),
+                      *_group_lines(group, verdict, files)]
     return lines
 
 
@@ -8024,7 +8073,8 @@ def _joint_lines(joint: Joint, departing: Sequence[Group]) -> list[str]:
     if is_weak:
         verb = "is consistent with" if is_one else "are consistent with"
     of = "all" if len(joint.groups) == len(departing) else f"{len(joint.groups)} of"
-    what = "the measure that departs" if len(departing) == 1 else f"{of} {len(departing)} measures that depart"
+    what = ("the measure that departs" if len(departing) == 1 else
+            f"{of} {len(departing)} measures that depart")
     return [f"{_plural(len(joint.candidate), 'convention')} {verb} {what}: "
             f"{', '.join(group.name for group in joint.groups)}",
             *(f"  {convention.text}" for convention in joint.candidate),
@@ -8066,8 +8116,8 @@ def _worst_table(departing: Iterable[tuple[Group, int]], digits: int) -> list[st
         shown = "none"
         if here is not None:
             shown = f"{here:.{decimals}f}" if abs(here) < 1e15 else f"{here:g}"
-        topic = "all topics" if value.topic is None else _printable(value.topic)
-        rows.append([topic, _printable(value.name), value.text, shown])
+        topic = "all topics" if value.topic is None else _shown_name(value.topic)
+        rows.append([topic, _shown_name(value.name), value.text, shown])
     return _table(["topic", "measure", "reported", "here"], rows, True)
 
 
@@ -8087,8 +8137,10 @@ def _group_lines(group: Group, verdict: Verdict, files: Sequence[str]) -> list[s
     found = _of_group(group, verdict.joint)
     if not found:
         return _unexplained(group, verdict, files)
-    lines = ["  its values come out if" if group.chance <= _WEAK else "  its values would come out, though that proves little, if",
-             f"    {_conventions_in_words(found[0])}", *(f"    or {_conventions_in_words(candidate)}" for candidate in found[1:_MOST_EXPLANATIONS])]
+    lines = ["  its values come out if" if group.chance <= _WEAK else
+             "  its values would come out, though that proves little, if",
+             f"    {_conventions_in_words(found[0])}",
+             *(f"    or {_conventions_in_words(candidate)}" for candidate in found[1:_MOST_EXPLANATIONS])]
     if len(found) > _MOST_EXPLANATIONS:
         lines.append(f"    or {len(found) - _MOST_EXPLANATIONS} more")
     joint = verdict.joint
@@ -8098,7 +8150,7 @@ def _group_lines(group: Group, verdict: Verdict, files: Sequence[str]) -> list[s
 
 
 def _unexplained(group: Group, verdict: Verdict, files: Sequence[str]) -> list[str]:
-    """What to say of values that no convention explains: what comes nearest, and how to see where they depart."""
+    """What to say of unexplained values: what comes nearest, and how to see where they depart."""
     search = verdict.search
     pairs = f", nor do two together ({_plural(search.pairs, 'pair')} tried)" if search.pairs else ""
     lines = [f"  no convention that is known here explains that{pairs}"]
@@ -8107,8 +8159,9 @@ def _unexplained(group: Group, verdict: Verdict, files: Sequence[str]) -> list[s
     if nearest:
         candidate, remaining = nearest
         scopes = _some([_scope(group.values[i].topic) for i in remaining], 3)
-        lines += [f"  nearest: {_conventions_in_words(candidate)}, which explains {len(group.values) - len(remaining)} of "
-                  f"{_plural(len(group.values), 'value')}; not {scopes}"]
+        lines += [f"  nearest: {_conventions_in_words(candidate)}, which explains "
+                  f"{len(group.values) - len(remaining)} of {_plural(len(group.values), 'value')}; "
+                  f"not {scopes}"]
     known = [group.values[i] for i in remaining if group.here[i] is not None]
     if not known:
         return [*lines, f"  nothing is computed here for {_scope(group.values[remaining[0]].topic)}"]
@@ -8138,7 +8191,7 @@ def _command_for(value: Reported, group: Group, settings: Settings, files: Seque
                                    ("-R", settings.rel_format, default.rel_format)):
         if setting != usual:
             words += [option, str(setting)]
-    return " ".join(_printable(shlex.quote(word)) for word in [*words, *files])
+    return " ".join(_shown_name(shlex.quote(word)) for word in [*words, *files])
 
 
 def _verdict_json(verdict: Verdict) -> str:
@@ -8151,16 +8204,19 @@ def _verdict_json(verdict: Verdict) -> str:
         return [convention.id for convention in candidate]
     left_out = [{"name": name, "values": values, "reason": reason}
                 for (name, reason, _), values in report.left_out.items()]
-    left_out += [{"name": stray.figure, "values": 0, "reason": f"no value, at {stray.place}"} for stray in report.strays]
+    left_out += [{"name": stray.figure, "values": 0, "reason": f"no value, at {stray.place}"}
+                 for stray in report.strays]
     measures = {}
     for group in report.groups.values():
         worst = [(group.values[i], group.here[i]) for i in _worst(group)]
         measures[group.name] = {
             "agree": len(group.values) - len(group.departing), "of": len(group.values),
-            "explanations": [{"conventions": ids(candidate), "chance": group.chance} for candidate in _of_group(group, joint)],
+            "explanations": [{"conventions": ids(candidate), "chance": group.chance}
+                             for candidate in _of_group(group, joint)],
             "worst": [{"topic": "all" if value.topic is None else _decode(value.topic), "measure": value.name,
                        "reported": value.text, "here": here} for value, here in worst]}
-    explained = joint and {"conventions": ids(joint.candidate), "measures": [group.name for group in joint.groups],
+    explained = joint and {"conventions": ids(joint.candidate),
+                           "measures": [group.name for group in joint.groups],
                            "chance": joint.chance, "others": [ids(candidate) for candidate in joint.others]}
     return json.dumps({"compared": verdict.compared, "agreeing": verdict.agreeing, "not_compared": left_out,
                        "joint": explained, "measures": measures}, indent=1)
@@ -8197,8 +8253,8 @@ _MOST_EVALUATIONS = 400_000  # of a topic under a pair of conventions, unless th
 
 
 def _audit_files(qrels: Source, run: Source, report: Source, settings: Settings, notes: Notes, *, digits: int,
-                 requests: Optional[Sequence[str]], only: Optional[str], most_pairs: Optional[int], as_json: bool,
-                 progress: Optional[Progress]) -> tuple[int, list[bytes]]:
+                 requests: Optional[Sequence[str]], only: Optional[str], most_pairs: Optional[int],
+                 as_json: bool, progress: Optional[Progress]) -> tuple[int, list[bytes]]:
     """Compare the report in a file with what comes out here: the exit status and the lines."""
     form = JUDGMENT_FILES[settings.rel_format]
     judgments = form.read(qrels, settings.release, notes)
@@ -8453,7 +8509,8 @@ def _command(argv: Sequence[str]) -> tuple[int, Iterable[bytes]]:
     qrels = Source.of(files[0], layout=qrels_layout)
     runs = [Source.of(file, layout=run_layout) for file in files[1:]]
     if "audit" in options:
-        pairs = _integer_option("--audit-pairs", options["audit-pairs"], 0) if "audit-pairs" in options else None
+        pairs = (_integer_option("--audit-pairs", options["audit-pairs"], 0)
+                 if "audit-pairs" in options else None)
         with _progress("quiet" in options) as progress:
             status, lines = _audit_files(
                 qrels, runs[0], Source.of(options["audit"]), settings, notes, digits=digits,
