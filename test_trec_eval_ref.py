@@ -1569,6 +1569,11 @@ DOUBTFUL = [  # what, qrels, run, measures, message or None
      ["map"], "run: all documents have the same score, in each of 3 topics; the order of docnos decides"),
     ("all scores equal, but order plays no part", {str(t): {"a": 1} for t in range(3)},
      {str(t): {"a": 1.0, "b": 1.0} for t in range(3)}, ["set_P", "num_ret"], None),
+    ("all scores equal, and no cut", {str(t): {"a": 1} for t in range(3)},
+     {str(t): {"a": 1.0, "b": 1.0} for t in range(3)}, ["P.2", "recall.5", "success.2"], None),
+    ("all scores equal, and a cut", {str(t): {"a": 1} for t in range(3)},
+     {str(t): {"a": 1.0, "b": 1.0} for t in range(3)}, ["P.2", "recall.1"],
+     "run: all documents have the same score, in each of 3 topics; the order of docnos decides"),
     ("two topics of equal scores", {str(t): {"a": 1} for t in range(2)},
      {str(t): {"a": 1.0, "b": 1.0} for t in range(2)}, ["map"], None),
     ("topics of one document", {str(t): {"a": 1} for t in range(5)}, {str(t): {"a": 1.0} for t in range(5)},
@@ -2524,6 +2529,8 @@ ODD_RUNS = [  # what, lines, message; each with a twin that is right
     ("distances, shuffled", random.Random(0).sample(DISTANCES, 100), r"in 20 of 20 topics"),
     ("distances from last to first", DISTANCES[::-1], r"in 20 of 20 topics"),
     ("many distances", MANY, r"in 1000 of 1000 topics"),
+    ("columns swapped", [f"{topic} Q0 d{i} {9.5 - i} {i} t" for topic in (1, 2) for i in (1, 2, 3)],
+     r"run: the rank column has decimals that fall, such as '8\.5', .*: are they swapped\?"),
     ("ranks as scores", [f"{topic} Q0 d{i} {i} {i} t" for topic in (1, 2) for i in (1, 2, 3)],
      r"in 2 of 2 topics"),
 ]
@@ -2536,12 +2543,27 @@ RIGHT_RUNS = [
     ("no ranks", [f"{topic} Q0 d{i} x{i} {i} t" for topic in range(9) for i in range(9)]),
     ("ranks twice", [f"{topic} Q0 d{i} {i // 2} {i} t" for topic in range(9) for i in range(9)]),
     ("one score", [f"{topic} Q0 d{i} {i} 1 t" for topic in range(9) for i in range(9)]),
+    ("decimal ranks from last to first",
+     [f"{topic} Q0 d{i} {9 - i}.0 {i} t" for topic in (1, 2) for i in (1, 2)]),
+    ("decimal ranks that rise", [f"{topic} Q0 d{i} {i}.5 {9 - i} t" for topic in (1, 2) for i in (1, 2)]),
     ("negative scores", [f"{topic} Q0 d{i} {i} {-i} t" for topic in range(9) for i in range(9)]),
     ("ranks of before", [f"{topic} Q0 d{i} {i * 7 % 9} {-i} t" for topic in range(9) for i in range(9)]),
     ("many ranks of before",
      [f"{topic} Q0 d{i} {i * 7 % 9} {-i} t" for topic in range(2000) for i in range(9)]),
     ("a number as docno and rank", ["1 0 1 1 1 1", "1 0 2 2 0 1"]),
 ]
+
+
+def test_ranks_that_begin_late():
+    message = r"run: expected a document at rank 1, found none above 7, .*are these scores\?"
+    with pytest.warns(TrecEvalWarning, match=message):
+        read_run(["1\ta\t12", "1\tb\t7", "2\ta\t8"], results_format="msmarco")
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("first", [0, 1])
+def test_ranks_that_begin_at_0_or_1(first):
+    read_run([f"1\ta\t{first}", "1\tb\t9", "2\ta\t8"], results_format="msmarco")
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -4706,6 +4728,8 @@ def test_json_and_text_are_formats(files):
     (["--format", "csv", "--json"], 1, 1, "expected --json without --format csv, found both"),
     (["--format", "csv", "--explain", "map"], 1, 1, "expected --explain without --format csv, found both"),
     (["--format", "latex", "--audit", "report"], 1, 1, "expected --audit without --format latex, found both"),
+    (["--explain", "map", "-m", "P"], 1, 1, "expected --explain without --measure, found both"),
+    (["--explain-all"], 1, 1, "expected --explain MEASURE with --explain-all, found none"),
     (["--explain", "map"], 2, 1, "option --explain: expected one run, found 2"),
     (["--audit", "report"], 3, 1, "option --audit: expected one run, found 3"),
     (["-Z", "norms"], 2, 1, "option --Zscore: expected one run, found 2"),

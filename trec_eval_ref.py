@@ -443,7 +443,8 @@ class Measure(NamedTuple):
                   SUMMARIES, or None for a text, which only topics have
     summary_only  whether no value is printed for a topic
     is_count      whether values are printed as integers
-    is_of_set     whether the order of the documents plays no part
+    is_of_set     whether the order of the documents plays no part, or with a
+                  cutoff only by who is above it
     rel_formats   the formats of judgments that it goes with; None is every one
     """
 
@@ -680,7 +681,7 @@ def _best_precision_from(topic: JudgedRanking, m: int) -> Value:
     return share(topic.relevant_to(peak), peak)
 
 
-@measure("P", cutoffs(5, 10, 15, 20, 30, 100, 200, 500, 1000))
+@measure("P", cutoffs(5, 10, 15, 20, 30, 100, 200, 500, 1000), is_of_set=True)
 def precision(topic: JudgedRanking, k: int) -> Value:
     """Precision at k: the fraction of the first k documents that are relevant.
 
@@ -722,7 +723,7 @@ def relevance_string(topic: JudgedRanking, length: int) -> str:
     return text
 
 
-@measure("recall", cutoffs(5, 10, 15, 20, 30, 100, 200, 500, 1000))
+@measure("recall", cutoffs(5, 10, 15, 20, 30, 100, 200, 500, 1000), is_of_set=True)
 def recall(topic: JudgedRanking, k: int) -> Value:
     """Recall at k: the fraction of the relevant documents that is among the first k.
 
@@ -792,7 +793,7 @@ def multiple_r_precision(topic: JudgedRanking, multiple: float) -> Value:
     >>> multiple_r_precision(example_ranking("10100", unretrieved="1"), 1.2)  # k = trunc(4.5)
     0.5
 
-    It is described elsewhere as hits at rank floor(c * R + 0.5), divided by R.
+    The published measure is the hits at rank floor(c * R + 0.5), divided by R.
     """
     return precision(topic, _mostly_up(multiple * topic.num_rel))
 
@@ -1053,7 +1054,7 @@ def average_precision_at(topic: JudgedRanking, k: int) -> Value:
     return add_up(ranks, topic.precisions[:len(ranks)]) / topic.num_rel
 
 
-@measure("relative_P", cutoffs(5, 10, 15, 20, 30, 100, 200, 500, 1000))
+@measure("relative_P", cutoffs(5, 10, 15, 20, 30, 100, 200, 500, 1000), is_of_set=True)
 def relative_precision(topic: JudgedRanking, k: int) -> Value:
     """Precision at k relative to the best possible one.
 
@@ -1067,7 +1068,7 @@ def relative_precision(topic: JudgedRanking, k: int) -> Value:
     return share(topic.relevant_to(k), min(k, topic.num_rel))
 
 
-@measure("success", cutoffs(1, 5, 10))
+@measure("success", cutoffs(1, 5, 10), is_of_set=True)
 def success(topic: JudgedRanking, k: int) -> Value:
     """Success at k: whether a relevant document is among the first k.
 
@@ -1258,7 +1259,7 @@ def rank_biased_precision_residual(topic: JudgedRanking, p: float) -> Value:
     >>> rank_biased_precision_residual(example_ranking("101"), 0.5)
     0.0
 
-    It is described elsewhere as rbp + p^N.  Source: Moffat & Zobel (2008).
+    Some descriptions have rbp + p^N instead.  Source: Moffat & Zobel (2008).
     """
     ranks = topic.at_unjudged(range(1, topic.num_ret + 1))
     if not ranks:
@@ -1268,7 +1269,7 @@ def rank_biased_precision_residual(topic: JudgedRanking, p: float) -> Value:
     return unjudged.then(beyond + (1 - p) * unjudged, "{} + (1 - {}) * {}", beyond, p, unjudged)
 
 
-@measure("unj", cutoffs(5, 10, 20))
+@measure("unj", cutoffs(5, 10, 20), is_of_set=True)
 def unjudged(topic: JudgedRanking, k: int) -> Value:
     """The fraction of the first k documents that is not judged.
 
@@ -1282,7 +1283,7 @@ def unjudged(topic: JudgedRanking, k: int) -> Value:
     return share(topic.at_unjudged(range(1, min(k, topic.num_ret) + 1)), k)
 
 
-@measure("Judged", cutoffs(5, 10, 20))
+@measure("Judged", cutoffs(5, 10, 20), is_of_set=True)
 def judged(topic: JudgedRanking, k: int) -> Value:
     """The fraction of the first k documents that is judged, of those that there are.
 
@@ -2337,17 +2338,23 @@ def _judged_topics(judgments: Judgments, rankings: Rankings, evaluated: Evaluate
             yield JudgedTopic(topic, judgments.topics[topic], scores, judged, is_missing)
 
 
+def _seen_documents(column: Column) -> float:
+    """How many documents of a ranking a column sees."""
+    depth = math.inf if column.settings.depth is None else column.settings.depth
+    return min(depth, column.arguments[0]) if column.measure.parameters.kind == "cutoffs" else depth
+
+
 class Doubts:
     """What all topics of a run have in common, if that can hardly be meant.
 
-    tied       the topics, as long as in each all scores are equal
+    tied       {topic: documents}, as long as in each all scores are equal
     unmatched  {topic: scores}, as long as none has a document that its judgments name
 
     Both become None at the first topic of which it is not so.
     """
 
     def __init__(self) -> None:
-        self.tied: Optional[set[Any]] = set()
+        self.tied: Optional[dict[Any, int]] = {}
         self.unmatched: Optional[dict[Any, Collection[Any]]] = {}
 
     def look_at(self, topic: JudgedTopic, settings: Settings) -> None:
@@ -2358,7 +2365,7 @@ class Doubts:
             scores = iter(topic.scores.values())
             first = next(scores)
             if all(score == first for score in scores):  # mostly, the second one ends it
-                self.tied.add(topic.topic)
+                self.tied[topic.topic] = len(topic.scores)
             else:
                 self.tied = None
         if self.unmatched is not None and topic.judgments:
@@ -2372,8 +2379,9 @@ class Doubts:
     def note(self, columns: Sequence[Column], judgments: Judgments, settings: Settings, run: str,
              notes: Notes) -> None:
         """Warn of what is doubtful."""
-        if self.tied is not None and len(self.tied) >= 3 and any(
-                not column.measure.is_of_set or column.settings.depth is not None for column in columns):
+        longest = max(self.tied.values()) if self.tied else 0
+        if self.tied and len(self.tied) >= 3 and any(
+                not column.measure.is_of_set or _seen_documents(column) < longest for column in columns):
             notes.add("tied scores", run, "all documents have the same score, in each of "
                       f"{len(self.tied)} topics; the order of docnos decides")
         if self.unmatched:
@@ -3111,6 +3119,8 @@ class RunReader:
         self.tag = b""
         self._by_rank = by_rank
         self._samples: list[bool] = []  # see _sample; a hundred are enough
+        self._swapped: list[bytes] = []  # of these samples, the ranks that look like scores
+        self._least_rank = math.inf  # of a layout without scores
         self._blocks_read = 0
         self._release = release
         self._notes = notes
@@ -3126,6 +3136,13 @@ class RunReader:
                     yield topic, ranking, len(ranking)
             return
         yield from self._topics()
+        if self._swapped and len(self._swapped) == len(self._samples):
+            self._notes.add("swapped columns", self.source.name, "the rank column has decimals that fall, "
+                            f"such as {_quoted(self._swapped[0])}, and the score column integers that rise: "
+                            "are they swapped?")
+        if 1 < self._least_rank < math.inf:
+            self._notes.add("no rank 1", self.source.name, "expected a document at rank 1, found none above "
+                            f"{self._least_rank:.0f}, and the least is ranked first: are these scores?")
         if self._scores_may_rise():
             self._note_rising_scores()
 
@@ -3163,7 +3180,9 @@ class RunReader:
             self._blocks_read += 1
             self._report()
             if "score" not in fields:
-                yield topics, docnos, _scores_of_ranks(columns[-1], numbers, self.source.name)
+                from_ranks = _scores_of_ranks(columns[-1], numbers, self.source.name)
+                self._least_rank = min(self._least_rank, -max(from_ranks))
+                yield topics, docnos, from_ranks
                 continue
             _, _, _, ranks, texts, tags = columns
             self.tag = tags[-1]
@@ -3178,12 +3197,21 @@ class RunReader:
             yield topics, docnos, scores
 
     def _sample(self, topics: Sequence[bytes], ranks: Sequence[bytes], scores: Sequence[float]) -> None:
-        """Note whether the score rises with the rank in two lines of a block that have the same topic."""
+        """Note what two lines of a block that have the same topic look like.
+
+        Their scores rise with the ranks, or both columns have taken each other's
+        place: decimals fall in that of the ranks, and integers rise in that of
+        the scores.
+        """
         try:
             other = topics.index(topics[0], 1)
         except ValueError:
             return
         self._samples.append(_rise_together([ranks[0], ranks[other]], [scores[0], scores[other]]))
+        decimals = _plain_scores([ranks[0], ranks[other]])
+        if decimals and decimals[0] > decimals[1] and not decimals[0].is_integer() \
+                and scores[0] < scores[other] and scores[0].is_integer() and scores[other].is_integer():
+            self._swapped.append(ranks[0])
 
     def _scores_may_rise(self) -> bool:
         """Whether the scores are worth `_note_rising_scores`, which reads the run once more."""
@@ -8455,9 +8483,11 @@ def _output_format(options: Mapping[str, str]) -> str:
         if option in options and form not in forms:
             other = "--json" if "json" in options else f"--format {form}"
             raise TrecEvalError(f"expected --{option} without {other}, found both", status=1)
-    for option in ("explain", "Zscore"):
-        if option in options and "audit" in options:
-            raise TrecEvalError(f"expected --audit without --{option}, found both", status=1)
+    for one, option in ("audit", "explain"), ("audit", "Zscore"), ("explain", "measure"):
+        if one in options and option in options:
+            raise TrecEvalError(f"expected --{one} without --{option}, found both", status=1)
+    if "explain-all" in options and "explain" not in options:
+        raise TrecEvalError("expected --explain MEASURE with --explain-all, found none", status=1)
     return form
 
 
