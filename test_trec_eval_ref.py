@@ -5187,10 +5187,10 @@ class Collection(NamedTuple):
 def audited_collection(size):
     """So many topics in both files, and more in one of them, that tell all conventions apart.
 
-    There are ties of two and three documents, and pairs that are tied in single precision only; runs shorter and
-    longer than the cutoffs; documents named like their topic; topics without a relevant document, without a hit,
-    without anything judged nonrelevant, missing from the run, missing from the qrels; a rank column and an order
-    of lines that have nothing to do with the scores.
+    There are ties of two and three documents, and pairs that are tied in single precision only; runs shorter
+    and longer than the cutoffs; documents named like their topic; topics without a relevant document, without
+    a hit, missing from the run, missing from the qrels; a rank column and an order of lines that have nothing
+    to do with the scores.
     """
     chance = random.Random(size)
     qrels, run, ranks = {}, {}, {}
@@ -5221,7 +5221,7 @@ AUDITED = {size: audited_collection(size) for size in (3, 50)}
 
 
 class Tool:
-    """Another tool, by definitions of its own, which follows the conventions of some ids; a value of 0/0 is 0."""
+    """Another tool, by definitions of its own, which follows the conventions of some ids."""
 
     def __init__(self, size, *ids):
         self.qrels, self.run, self.ranks = AUDITED[size]
@@ -5239,7 +5239,8 @@ class Tool:
         if "topic-document=removed" in self.ids:
             scores.pop(topic, None)
         if "release=9.0.8" in self.ids:
-            scores = {docno: struct.unpack("f", struct.pack("f", score))[0] for docno, score in scores.items()}
+            kept = struct.unpack("%df" % len(scores), struct.pack("%df" % len(scores), *scores.values()))
+            scores = dict(zip(scores, kept))
         if "order=rank-column" in self.ids:
             scores = {docno: -self.ranks[topic][docno] for docno in scores}
         places = {docno: place for place, docno in enumerate(self.run[topic])}
@@ -5258,7 +5259,7 @@ class Tool:
                     yield ranking[:start] + list(order) + ranking[start + len(group):], score
 
     def topic(self, topic):
-        """The values of a topic; with averaged ties, each group of them changes the value by its mean change."""
+        """The values of a topic; each group of ties that are averaged adds its mean change."""
         if topic not in self.run:
             values = self.ranked(topic, [None][:self.depth])
             return {**values, "num_ret": 0, "rbp_resid": 0.0}
@@ -5266,7 +5267,8 @@ class Tool:
         for ranking, group in self.orders(topic):
             changes.setdefault(group, []).append(self.ranked(topic, ranking[:self.depth]))
         values, = changes.pop(None)
-        return {name: value + sum(add(one[name] - value for one in group) / len(group) for group in changes.values())
+        return {name: value + sum(add(one[name] - value for one in group) / len(group)
+                                  for group in changes.values())
                 for name, value in values.items()}
 
     def ranked(self, topic, ranking):
@@ -5300,12 +5302,15 @@ class Tool:
             if "iprec=recall-at-least" in ids:
                 return max((hits(k) / k for k in range(1, N + 1) if hits(k) >= c * R - 1e-9), default=0.0)
             m = math.trunc(c * R + 0.9) if "release=9.0.8" in ids else math.floor(c * R + 0.5)
-            return max((hits(k) / k for k in range(1, N + 1) if hits(k) >= m), default=0.0) if relevant else 0.0
+            return max((hits(k) / k for k in range(1, N + 1) if hits(k) >= m),
+                       default=0.0) if relevant else 0.0
 
         def gain(grade):
             if grade < 0 or ("ndcg=levelled" in ids and grade < level):
                 return 0
-            return 2 ** grade - 1 if "ndcg=exponential-gains" in ids else grade >= level if "ndcg=binary-gains" in ids else grade
+            if "ndcg=exponential-gains" in ids:
+                return 2 ** grade - 1
+            return int(grade >= level) if "ndcg=binary-gains" in ids else grade
         gained, ideal = [gain(grade) for grade in at], sorted(map(gain, judged), reverse=True)
         retrieved_ideal = sorted(gained, reverse=True) if "ndcg=ideal-of-retrieved" in ids else ideal
         log = math.log if "logarithm=natural" in ids else math.log2
@@ -5324,11 +5329,18 @@ class Tool:
         rbp = (1 - p) * add((grade >= level if "rbp=binary" in ids else grade / scale) * p ** (k - 1)
                             for k, grade in enumerate(at, 1) if grade >= 0)
         residual = (1 - p) * add(p ** (k - 1) for k in unjudged)
+        if "rbp-resid=published" in ids:
+            residual = rbp + p ** N
+        elif "rbp-resid=depth" in ids:
+            residual += p ** (self.depth or 1000)
+        elif unjudged:
+            residual += p ** N
         c = math.floor(0.6 * R + 0.5)
         m = math.trunc(0.6 * R + 0.9)
         shallow = min(5, N) if "p=by-min-k-N" in ids else 5
         return {
-            "num_ret": N, "num_rel": R, "num_rel_ret": len(relevant), "num_nonrel_judged_ret": len(nonrelevant),
+            "num_ret": N, "num_rel": R, "num_rel_ret": len(relevant),
+            "num_nonrel_judged_ret": len(nonrelevant),
             "map": ap(), "Rprec": ratio(hits(R), R), "bpref": bpref(),
             "recip_rank": 1 / relevant[0] if relevant else 0.0,
             "iprec_at_recall_0.40": iprec(0.4), "P_5": ratio(hits(5), shallow),
@@ -5337,12 +5349,13 @@ class Tool:
             "Rprec_mult_0.60": ratio(hits(c), R) if "rprec-mult=published" in ids else ratio(hits(m), m),
             "11pt_avg": add(iprec(i / 10) for i in range(11)) / 11,
             "binG": ratio(add(1 / log(2 + k - hits(k)) for k in relevant), R),
-            "G": ratio(add(value / log(2 + costs(k) - sum(gained[:k])) for k, value in enumerate(gained, 1)), sum(ideal)),
+            "G": ratio(add(value / log(2 + costs(k) - sum(gained[:k])) for k, value in enumerate(gained, 1)),
+                       sum(ideal)),
             "dcg": dcg(gained), "ndcg": ratio(dcg(gained), dcg(retrieved_ideal)),
             "ndcg_cut_5": ratio(dcg(gained, 5), dcg(retrieved_ideal, 5)), "map_cut_5": ap(5),
-            "success_5": float(hits(5) > 0), "set_P": ratio(len(relevant), N), "set_recall": ratio(len(relevant), R),
-            "rbp": rbp, "rbp_resid": rbp + p ** N if "rbp-resid=published" in ids else
-            p ** (self.depth or 1000) + residual if "rbp-resid=depth" in ids else p ** N + residual if unjudged else 0.0,
+            "success_5": float(hits(5) > 0), "set_P": ratio(len(relevant), N),
+            "set_recall": ratio(len(relevant), R),
+            "rbp": rbp, "rbp_resid": residual,
         }
 
     def values(self):
@@ -5360,7 +5373,8 @@ class Tool:
         for name in by_topic[topics[0]]:
             counted = topics
             if "at-least-k-results" in ids and name in ("P_5", "P_10", "map_cut_5"):
-                counted = [topic for topic in topics if by_topic[topic]["num_ret"] >= int(name.split("_")[-1])]
+                counted = [topic for topic in topics
+                           if by_topic[topic]["num_ret"] >= int(name.split("_")[-1])]
             column = [by_topic[topic][name] for topic in counted]
             if "rounding=topics-first" in ids:
                 column = [round(value, self.digits) for value in column]
@@ -5368,7 +5382,8 @@ class Tool:
             if name.startswith("num_") and "counts=averaged" not in ids:
                 values[None, name] = sum(column)
         if "topics=complete" in ids:
-            values[None, "num_rel"] = sum(grade > 0 for grades in self.qrels.values() for grade in grades.values())
+            values[None, "num_rel"] = sum(grade > 0 for grades in self.qrels.values()
+                                          for grade in grades.values())
         if "aggregate=micro" in ids:
             n = [by_topic[topic]["num_ret"] for topic in topics]
             for k in (5, 10):
@@ -5423,7 +5438,8 @@ def measure_of(name):
 
 
 def lines_of(figures):
-    return "".join("%-22s\t%s\t%s\n" % (name, topic or "all", figure) for (topic, name), figure in figures.items())
+    return "".join("%-22s\t%s\t%s\n" % (name, topic or "all", figure)
+                   for (topic, name), figure in figures.items())
 
 
 def percentages_of(figures):
@@ -5475,38 +5491,46 @@ def audit_json(directory, report, *options):
     return result.status, json.loads(result.out)
 
 
-MAIN = ("num_rel_ret", "map", "gm_map", "Rprec", "bpref", "recip_rank", "P_5", "P_10", "recall_5", "ndcg_cut_5",
-        "ndcg", "rbp")
+MAIN = ("num_rel_ret", "map", "gm_map", "Rprec", "bpref", "recip_rank", "P_5", "P_10", "recall_5",
+        "ndcg_cut_5", "ndcg", "rbp")
 AP, NDCG, RBP = ("map", "gm_map", "map_cut_5"), ("ndcg", "ndcg_cut_5", "dcg"), ("rbp", "rbp_resid")
 PLANTED = {  # by id, the measures to report
     **dict.fromkeys([
         "ties=docno-ascending", "ties=file", "ties=rank-column", "ties=relevant-last", "ties=relevant-first",
-        "order=rank-column", "topic-document=removed", "judged-only", "level=2", "level=3", "level=4", "depth=5",
+        "order=rank-column", "topic-document=removed", "judged-only", "level=2", "level=3", "level=4",
+        "depth=5",
         "depth=10", "depth=20", "topics=complete", "topics=in-run", "topics=with-relevant", "topics-shifted",
         "rounding=cut-off", "rounding=1-decimal", "rounding=2-decimals"], MAIN),
     "release=9.0.8": (*MAIN, "iprec_at_recall_0.40", "11pt_avg"),
     "ties=averaged": ("success_5", "map_cut_5", "dcg", *(name for name in MAIN if name != "bpref")),
     "ap=by-hits": AP, "ap=by-min-R-k": ("map_cut_5",), "ap=by-min-R-N": AP,
-    "ndcg=exponential-gains": NDCG, "ndcg=binary-gains": NDCG, "ndcg=ideal-of-retrieved": ("ndcg", "ndcg_cut_5"),
+    "ndcg=exponential-gains": NDCG, "ndcg=binary-gains": NDCG,
+    "ndcg=ideal-of-retrieved": ("ndcg", "ndcg_cut_5"),
     "ndcg=discount-from-rank-2": NDCG, "logarithm=natural": ("dcg", "binG", "G"),
-    "p=by-min-k-N": ("P_5", "P_10"), "recall=by-min-R-k": ("recall_5",), "rprec-mult=published": ("Rprec_mult_0.60",),
+    "p=by-min-k-N": ("P_5", "P_10"), "recall=by-min-R-k": ("recall_5",),
+    "rprec-mult=published": ("Rprec_mult_0.60",),
     "bpref=1-n/R": ("bpref",), "iprec=recall-at-least": ("iprec_at_recall_0.40", "11pt_avg"),
     "gm=added": ("gm_map",), "gm=added-0.01": ("gm_map",), "gm=zeros-left-out": ("gm_map",),
-    **dict.fromkeys(["rbp=p-0.5", "rbp=p-0.8", "rbp=p-0.95", "rbp=largest-grade", "rbp=binary", "rbp=raw"], RBP),
+    **dict.fromkeys(["rbp=p-0.5", "rbp=p-0.8", "rbp=p-0.95", "rbp=largest-grade", "rbp=binary", "rbp=raw"],
+                    RBP),
     "rbp-resid=published": ("rbp_resid",), "rbp-resid=depth": ("rbp_resid",),
     "counts=averaged": ("num_ret", "num_rel", "num_rel_ret", "num_nonrel_judged_ret"),
-    "at-least-k-results": ("P_5", "P_10", "map_cut_5"), "aggregate=micro": ("P_5", "P_10", "recall_5", "set_P", "set_recall"),
+    "at-least-k-results": ("P_5", "P_10", "map_cut_5"),
+    "aggregate=micro": ("P_5", "P_10", "recall_5", "set_P", "set_recall"),
 }
 
 
 def reproduces(size, ids, digits, figures):
-    """Whether the tool that follows these conventions prints these figures; a half may be rounded up or down."""
+    """Whether the tool that follows these conventions prints these figures; a half may go up or down."""
     tool = Tool(size, *ids)
     tool.digits = digits
     values = tool.values()
-    return all(abs(float(figure) - float(tool.figure(values.get((topic, name), math.nan), name, 9))) < 0.50001 / 10 ** digits
-               or figure == tool.figure(values[topic, name], name, digits)
-               for (topic, name), figure in figures.items())
+    for (topic, name), figure in figures.items():
+        value = values.get((topic, name), math.nan)
+        is_near = abs(float(figure) - float(tool.figure(value, name, 9))) < 0.50001 / 10 ** digits
+        if not is_near and figure != tool.figure(value, name, digits):
+            return False
+    return True
 
 
 def departing(found):
@@ -5549,7 +5573,7 @@ WRITERS = [lines_of, json_of, csv_of, percentages_of, by_measure_of]
 def planted_cases():
     """Each convention twice, with both collections and both precisions where it shows, in some format."""
     for number, planted in enumerate(PLANTED):
-        needs_lines = planted.startswith(("rounding", "rbp", "logarithm", "ndcg")) or len(PLANTED[planted]) < 5
+        needs_lines = planted.startswith(("rounding", "rbp", "ndcg")) or len(PLANTED[planted]) < 5
         cases = [(3, 4), (50, 2)] if number % 2 else [(50, 4), (3, 2)]
         cases = {"ties=averaged": [(3, 4), (3, 2)], "gm=added": [(3, 8), (50, 8)]}.get(planted, cases)
         for size, digits in cases:
@@ -5589,7 +5613,9 @@ def aspect(id):
     """What two conventions that go together do not share."""
     if id in ("ndcg=exponential-gains", "ndcg=binary-gains"):
         return "gains"
-    return id if id.startswith(("ndcg=", "rounding=topics", "topics=with")) else id[:5] if "=p-" in id else id.split("=")[0]
+    if id.startswith(("ndcg=", "rounding=topics", "topics=with")):
+        return id
+    return "p" if id.startswith("rbp=p-") else id.split("=")[0]
 
 
 def planted_pairs(count):
@@ -5622,12 +5648,13 @@ def test_planted_pair_is_found(audited, pair, size):
 
 
 @pytest.mark.parametrize("ids, names", [
-    (["level=2", "ndcg=levelled"], ("ndcg", "ndcg_cut_5", "map")), (["level=2", "ndcg=levelled"], ("ndcg", "P_5")),
+    (["level=2", "ndcg=levelled"], ("ndcg", "ndcg_cut_5", "map")),
+    (["level=2", "ndcg=levelled"], ("ndcg", "P_5")),
     (["level=2", "ndcg=levelled"], ("ndcg",)), (["level=2", "rbp=binary"], ("rbp",)),
     (["level=2", "ndcg=binary-gains", "rbp=p-0.8"], (*MAIN, "dcg")),
     (["ties=file", "ap=by-hits", "ndcg=exponential-gains", "rbp=raw", "p=by-min-k-N"], MAIN)])
 def test_planted_tool_is_found(audited, ids, names):
-    """What a tool does with a level where a measure has none, and several conventions of different measures."""
+    """A level where a measure has none, and several conventions of different measures."""
     figures = Tool(50, *ids).report(4, names, topics=False)
     _, found = audit_json(audited[50], lines_of(figures))
     assert set(found["joint"]["conventions"]) == set(ids) and found["joint"]["chance"] < 0.05
@@ -5655,9 +5682,10 @@ def test_planted_pair_is_found_at_two_digits_of_50_topics(audited):
 
 
 def test_wrong_numbers_are_hardly_ever_explained(audited):
-    """Of random wrong averages, and averages among right values of topics, at most 5 % are called explained."""
+    """Of random wrong averages, alone or among right values, at most 5 % are called explained."""
     chance = random.Random(11)
-    names = ("map", "gm_map", "Rprec", "bpref", "recip_rank", "P_5", "recall_5", "ndcg_cut_5", "ndcg", "rbp", "11pt_avg")
+    names = ("map", "gm_map", "Rprec", "bpref", "recip_rank", "P_5", "recall_5", "ndcg_cut_5", "ndcg", "rbp",
+             "11pt_avg")
     wrong, explained, fitting = 0, 0, 0
     for trial in range(36):
         size, digits, many = (3, 50)[trial % 2], (2, 4)[trial // 2 % 2], trial % 3
@@ -5665,8 +5693,8 @@ def test_wrong_numbers_are_hardly_ever_explained(audited):
         figures = Tool(size).report(digits, names, topics=many == 1)
         for name in names if many == 2 else [chance.choice(names)]:
             unit = 10 ** digits
-            figure = round((values[None, name] + chance.choice([-1, 1]) * chance.uniform(1.01 / unit, 0.1)) * unit)
-            figures[None, name] = "%.*f" % (digits, figure / unit)
+            wrong_by = chance.choice([-1, 1]) * chance.uniform(1.01 / unit, 0.1)
+            figures[None, name] = "%.*f" % (digits, values[None, name] + wrong_by)
             wrong += 1
         status, found = audit_json(audited[size], lines_of(figures), "--audit-pairs", "100")
         assert status == 3 and found["compared"] - found["agreeing"] == (len(names) if many == 2 else 1)
@@ -5681,7 +5709,7 @@ def test_wrong_numbers_are_hardly_ever_explained(audited):
 def test_strength_is_the_share_of_figures_that_conventions_give(tmp_path):
     docnos = ["z%d" % i for i in range(8)]
     write(tmp_path, {"1": {"a": 1}}, {"1": {**dict.fromkeys(docnos, 2.0), "a": 1.0, "b": 1.0}})
-    # AP is 1/10 here; near it conventions give 0 (level 2), 0.1056 (averaged), 1/9 (the tie) and 0.1818 (set_F).
+    # AP is 1/10 here.  Near it are 0 (level 2), 0.1056 (averaged), 1/9 (the tie) and 0.1818 (set_F).
     for figure, chance in ("0.1111", 4 / 2000), ("0.111", 4 / 200), ("0.11", 3 / 20):
         _, found = audit_json(tmp_path, "map 1 %s\n" % figure)
         of_map = found["measures"]["map"]["explanations"]
@@ -5689,14 +5717,15 @@ def test_strength_is_the_share_of_figures_that_conventions_give(tmp_path):
         assert found["joint"]["chance"] == of_map[0]["chance"]
         verb = "explains" if chance < 0.05 else "is consistent with"
         lines = audit(tmp_path, "map 1 %s\n" % figure).out.decode().splitlines()
-        assert lines[3] == "1 convention %s the measure that departs: map" % verb
+        assert lines[3] == "one convention %s the measure that departs: map" % verb
         assert ("more digits or values of topics would decide" in "".join(lines)) == (chance > 0.05)
     _, found = audit_json(tmp_path, "map 1 0.1111\nrecip_rank 1 0.1111\n")
     assert found["joint"]["chance"] == (4 / 2000) ** 2
 
 
 @pytest.mark.parametrize("reported, other, ids", [
-    ("P_5", "P_10", ["measure=P_10"]), ("map", "Rprec", ["measure=Rprec"]), ("map", "gm_map", ["measure=gm_map"]),
+    ("P_5", "P_10", ["measure=P_10"]), ("map", "Rprec", ["measure=Rprec"]),
+    ("map", "gm_map", ["measure=gm_map"]),
     ("ndcg", "ndcg_cut_5", ["measure=ndcg_cut_5"]), ("recall_5", "success_5", ["measure=success_5"]),
     ("num_rel", "num_rel_ret", ["measure=num_rel_ret"])])
 def test_value_of_another_measure(audited, reported, other, ids):
@@ -5737,8 +5766,10 @@ def audit_example(directory, report, *options):
 
 @pytest.mark.parametrize("report, compared, agreeing", named([
     ("JSON drops zeros", '{"map": 0.5, "ndcg": 0.12345678901}', 2, 0),
-    ("and shows four digits", '{"map": 0.4736, "P_5": 0.4}', 2, 2), ("and five", '{"map": 0.47361, "P_5": 0.4}', 2, 2),
-    ("a wrong one", '{"map": 0.4737, "P_5": 0.4}', 2, 1), ("one digit too few", '{"map": 0.474, "P_5": 0.40001}', 2, 0),
+    ("and shows four digits", '{"map": 0.4736, "P_5": 0.4}', 2, 2),
+    ("and five", '{"map": 0.47361, "P_5": 0.4}', 2, 2),
+    ("a wrong one", '{"map": 0.4737, "P_5": 0.4}', 2, 1),
+    ("one digit too few", '{"map": 0.474, "P_5": 0.40001}', 2, 0),
     ("CSV too", "measure,value\nmap,0.5\nP_5,0.39999\n", 2, 0), ("right CSV", "map,0.47361\nP_5,0.4\n", 2, 2),
     ("and lines of many digits", "map 0.4736111\nP_5 0.4\nP_10 0.3\n", 3, 2),
     ("of which none has zeros", "map 0.4736111111\nP_5 0.4000000001\n", 2, 1),
@@ -5750,9 +5781,11 @@ def audit_example(directory, report, *options):
     ("nor topics without decimals", "map 1 1\nmap 2 0\nP_5 all 0.40\n", 1, 1),
     ("counts are exact", "num_rel 1 5\nnum_rel all 9\nnum_ret all 20\n", 3, 2),
     ("in JSON as well", '{"num_rel": 9, "num_ret": 21, "map": 0.47361}', 3, 1),
-    ("also as 1e1", "num_rel all 1e1\nnum_ret all 2e1\n", 2, 1), ("and with zeros", "num_ret all 20.0000\n", 1, 1),
+    ("also as 1e1", "num_rel all 1e1\nnum_ret all 2e1\n", 2, 1),
+    ("and with zeros", "num_ret all 20.0000\n", 1, 1),
     ("percentages", "map 47.36 %\nP_5: 40.00%\n", 2, 2), ("without a sign", "map 47.36\nP_5 40.00\n", 2, 2),
-    ("in JSON", '{"map": 47.36, "P_5": 40.0, "recip_rank": 100.0}', 3, 2), ("coarse ones", "map 47 %\nP_5 40\n", 2, 2),
+    ("in JSON", '{"map": 47.36, "P_5": 40.0, "recip_rank": 100.0}', 3, 2),
+    ("coarse ones", "map 47 %\nP_5 40\n", 2, 2),
     ("marks", "map 0.4736*\nP_5 **0.4000**\n", 2, 2), ("a table", "| map | 0.4736 |\n| P_5 | 0.40 |\n", 2, 2),
     ("signs between", "map = 0.4736\nP_5 : 0.4000\nP_10: 0.3000\n", 3, 2)]))
 def test_precision_of_reports(tmp_path, report, compared, agreeing):
@@ -5771,15 +5804,20 @@ def test_nothing_that_can_be_compared(tmp_path):
 
 @pytest.mark.parametrize("name, column, value", named([
     (name, name, *rest) for name, *rest in [
-        ("map_at_10", "map_cut", 0.4736), ("map_10", "map_cut", 0.4736), ("MAP@3", "map_cut", (5 / 3 / 5 + 0.5 / 3) / 2),
+        ("map_at_10", "map_cut", 0.4736), ("map_10", "map_cut", 0.4736),
+        ("MAP@3", "map_cut", (5 / 3 / 5 + 0.5 / 3) / 2),
         ("recip_rank_10", "recip_rank", 0.75), ("RR@1", "recip_rank", 0.5), ("mrr_at_1", "recip_rank", 0.5),
         ("MRR@10", "recip_rank", 0.75), ("NDCG@10", "ndcg_cut", None), ("ndcg_at_10", "ndcg_cut", None),
-        ("recall_at_3", "recall", (2 / 5 + 1 / 3) / 2), ("R_3", "recall", (2 / 5 + 1 / 3) / 2), ("p@3", "P", 0.5),
+        ("recall_at_3", "recall", (2 / 5 + 1 / 3) / 2), ("R_3", "recall", (2 / 5 + 1 / 3) / 2),
+        ("p@3", "P", 0.5),
         ("precision_at_3", "P", 0.5), ("hit_rate@1", "success", 0.5), ("accuracy@1", "success", 0.5),
-        ("P(rel=2)@5", "P", 0.0), ("AP(rel=2)", "map", 0.0), ("precision@5-l2", "P", 0.0), ("map:", "map", 0.4736),
-        ("map_cut_10:", "map_cut", 0.4736), ("r-precision", "Rprec", None), ("P.5", "P", 0.4), ("P@5", "P", 0.4)]]))
+        ("P(rel=2)@5", "P", 0.0), ("AP(rel=2)", "map", 0.0), ("precision@5-l2", "P", 0.0),
+        ("map:", "map", 0.4736),
+        ("map_cut_10:", "map_cut", 0.4736), ("r-precision", "Rprec", None), ("P.5", "P", 0.4),
+        ("P@5", "P", 0.4)]]))
 def test_names_of_other_tools(tmp_path, name, column, value):
-    reported = run_main(["--json", "-m", "ndcg_cut.10", "-m", "Rprec", EXAMPLE / "qrels.txt", EXAMPLE / "run.txt"])
+    reported = run_main(["--json", "-m", "ndcg_cut.10", "-m", "Rprec", EXAMPLE / "qrels.txt",
+                         EXAMPLE / "run.txt"])
     known = {measure_of(name): value for name, value in json.loads(reported.out)["summary"].items()}
     value = known[column] if value is None else value
     for figure, agreeing in (value, 1), (value + 0.001, 0):
@@ -5787,7 +5825,8 @@ def test_names_of_other_tools(tmp_path, name, column, value):
         assert list(found["measures"]) == [column] and found["agreeing"] == agreeing
 
 
-@pytest.mark.parametrize("name", ["set_P_5", "Rprec_10", "recall@10x", "P@5;10", "P", "official", "ERR@20", "f1@10",
+@pytest.mark.parametrize("name", ["set_P_5", "Rprec_10", "recall@10x", "P@5;10", "P", "official", "ERR@20",
+                                  "f1@10",
                                   "num_ret_10", "hits@10", "alpha_nDCG@10"])
 def test_names_that_mean_nothing_here(tmp_path, name):
     found = json.loads(audit_example(tmp_path, "map 0.4736\n%s 0.4736\n" % name, "--json").out)
@@ -5795,13 +5834,19 @@ def test_names_that_mean_nothing_here(tmp_path, name):
 
 
 def test_names_fix_settings_of_their_own(audited):
-    """A level in a name is no convention, and is not changed by one; a cutoff stays where rankings are cut."""
+    """A level in a name is not changed by a convention, and a cutoff stays where it is."""
     figures = {}
     for level in (2, 3):
         for name, figure in Tool(50, "level=%d" % level).report(4, ("map", "P_5"), topics=False).items():
             figures[None, {"map": "AP(rel=%d)", "P_5": "P(rel=%d)@5"}[name[1]] % level] = figure
     status, found = audit_json(audited[50], lines_of(figures))
     assert (status, found["compared"], found["agreeing"]) == (0, 4, 4)
+    figures = {}
+    for id, name, long_name in (("judged-only", "map", "AP(judged_only=True)"),
+                                ("ndcg=exponential-gains", "ndcg", "nDCG(dcg='exp-log2')")):
+        figures[None, long_name] = Tool(50, id).report(4, (name,))[None, name]
+    status, found = audit_json(audited[50], lines_of(figures))
+    assert (status, found["compared"], found["agreeing"]) == (0, 2, 2)
     figures = Tool(50, "judged-only").report(4, MAIN, topics=False)
     figures[None, "RR@2"] = "%.4f" % float(printed(score(
         audited[50], "-J", "-M", "2", "-m", "recip_rank"))["all"]["recip_rank"])
@@ -5810,7 +5855,8 @@ def test_names_fix_settings_of_their_own(audited):
 
 
 MTEB = {"mteb_version": "2.26.24", "scores": {"test": [{
-    "map_at_3": 0.25, "recall_at_3": 0.36667, "mrr_at_3": 0.75, "main_score": 0.5, "nauc_map_at_3_max": 0.1234567,
+    "map_at_3": 0.25, "recall_at_3": 0.36667, "mrr_at_3": 0.75, "main_score": 0.5,
+    "nauc_map_at_3_max": 0.1234567,
     "hf_subset": "default", "languages": ["eng"]}]}, "evaluation_time": 12.34567891}
 
 
@@ -5819,12 +5865,15 @@ def test_other_shapes_of_json(tmp_path):
             (MTEB, 3, 3), ([{"NDCG@3": 0.5, "MAP@3": 0.25}, {"P@3": 0.5, "recall@3": 0.36667}], 4, 4),
             ({"ndcg": {"NDCG@3": 0.4}, "map": {"MAP@3": 0.24999}}, 2, 0),
             ({"map": {"1": 0.5222, "2": 0.425}, "P@5": {"1": 0.4, "2": 0.4, "mean": 0.4}}, 5, 5),
-            ({"settings": {}, "runs": {"bm25": {"topics": {"1": {"map": 0.5222}}, "summary": {"map": 0.4736}}}}, 2, 2)):
+            ({"settings": {}, "runs": {"bm25": {"topics": {"1": {"map": 0.5222}},
+                                                "summary": {"map": 0.4736}}}}, 2, 2)):
         found = json.loads(audit_example(tmp_path, json.dumps(report), "--json").out)
         assert (found["compared"], found["agreeing"]) == (compared, agreeing), report
-    assert {each["name"] for each in json.loads(audit_example(tmp_path, json.dumps(MTEB), "--json").out)["not_compared"]} == {
-        "main_score", "nauc_map_at_3_max", "evaluation_time"}
-    result = audit_example(tmp_path, json.dumps({"runs": {"a": {"summary": {"map": 1}}, "b": {"summary": {"map": 1}}}}))
+    found = json.loads(audit_example(tmp_path, json.dumps(MTEB), "--json").out)
+    assert [each["name"] for each in found["not_compared"]] == [
+        "main_score", "nauc_map_at_3_max", "evaluation_time"]
+    result = audit_example(tmp_path, json.dumps({"runs": {"a": {"summary": {"map": 1}},
+                                                          "b": {"summary": {"map": 1}}}}))
     assert result.status == 2 and "expected the values of one run, found those of 2: 'a', 'b'" in result.err
     result = audit_example(tmp_path, "run,topic,measure,value\na,all,map,0.4\nb,all,map,0.4\n")
     assert result.status == 2 and "expected the values of one run, found those of 2: 'a', 'b'" in result.err
@@ -5839,9 +5888,11 @@ def test_labels_of_averages(tmp_path):
 
 
 @pytest.mark.parametrize("report, places", named([
-    ("lines", "map 1 0.52\nP_5 1 0.4000\nmap 1 0.5333\n", "report:3: expected one value of 'map' for topic 1, found "
+    ("lines", "map 1 0.52\nP_5 1 0.4000\nmap 1 0.5333\n",
+     "report:3: expected one value of 'map' for topic 1, found "
      "0.5333 and, at report:1, 0.52"),
-    ("two names", "AP 0.4736\nmap 0.4836\n", "report:2: expected one value of 'map' for all topics, found 0.4836 and, "
+    ("two names", "AP 0.4736\nmap 0.4836\n",
+     "report:2: expected one value of 'map' for all topics, found 0.4836 and, "
      "at report:1, 0.4736"),
     ("JSON", '{"map": 0.4, "map": 0.5}', "report: expected one value of 'map', found '0.4' and '0.5'")]))
 def test_two_values_for_one_thing(tmp_path, report, places):
@@ -5855,26 +5906,29 @@ def test_lines_without_a_value(tmp_path):
     report = "%smap all 0.4736\nmap 1 0.5222\nrunid all bm25\nP_5 all high\nP_10 all 0.3500\n" % noise
     result = audit_example(tmp_path, report)
     assert result.status == 0 and result.out.decode().splitlines()[0] == (
-        "3 of 3 values in report compared, 3 agree; not compared: 3 lines without a value (report:1: 'trec_eval: "
-        "warning: something is odd')")
+        "3 of 3 values in report compared, 3 agree; not compared: 3 lines without a value "
+        "(report:1: 'trec_eval: warning: something is odd')")
     result = audit_example(tmp_path, noise + noise + "map all 0.4736\n")
     assert (result.status, result.out) == (2, b"")
-    assert result.err == ("trec_eval_ref: report:1: expected a measure, a topic if it is one's, and a value, found "
-                          "'trec_eval: warning: something is odd', and 4 lines like it in all\n")
+    assert result.err == (
+        "trec_eval_ref: report:1: expected a measure, a topic if it is one's, and a value, found "
+        "'trec_eval: warning: something is odd', and 4 lines like it in all\n")
 
 
 def test_what_is_not_compared(tmp_path):
-    report = "map all 0.4736\nERR@20 all 0.1\nERR@20 1 0.1\nfoo all 0.3\nP_5 all 0.4\nmap 77 0.5\ngm_map 1 -0.6498\n"
+    report = ("map all 0.4736\nERR@20 all 0.1\nERR@20 1 0.1\nfoo all 0.3\nP_5 all 0.4\nmap 77 0.5\n"
+              "gm_map 1 -0.6498\n")
     result = audit_example(tmp_path, report)
     assert result.out.decode().splitlines()[0] == (
-        "1 of 7 values in report compared, 1 agree; not compared: 3 values of ERR@20, foo (not computed here); 1 value of "
-        "map (of topics that are not in the qrels); 1 value of gm_map (of topics, which have none here); 1 value of P_5 "
-        "(too coarse to compare)")
+        "1 of 7 values in report compared, 1 agree; not compared: 3 values of ERR@20, foo (not computed here)"
+        "; 1 value of map (of topics that are not in the qrels); 1 value of gm_map (of topics, which have "
+        "none here); 1 value of P_5 (too coarse to compare)")
     assert result.status == 3  # most values of known measures are not compared
     assert audit_example(tmp_path, "map all 0.4736\nmap 77 0.5\n").status == 0
     many = "".join("foo%d all 0.1\n" % i for i in range(9))
     result = audit_example(tmp_path, "map all 0.4736\n" + many)
-    assert result.status == 0 and b"9 values of foo0, foo1, foo2, foo3, foo4 and 4 more (not computed here)" in result.out
+    assert result.status == 0
+    assert b"9 values of foo0, foo1, foo2, foo3, foo4 and 4 more (not computed here)" in result.out
 
 
 def test_what_other_tools_print(tmp_path):
@@ -5895,7 +5949,8 @@ def test_verdict_in_words(tmp_path):
     result = audit_example(tmp_path, report)
     assert result.status == 3 and result.out.decode().splitlines() == [
         "4 of 4 values in report compared, 2 agree", "  " + trec_eval_ref.signature(), "",
-        "1 convention explains the measure that departs: map", "  AP is divided by the relevant documents retrieved",
+        "one convention explains the measure that departs: map",
+        "  AP is divided by the relevant documents retrieved",
         "  (chance that wrong numbers fit by accident: 0.0003 %; 2 values to explain, 26 conventions tried)",
         "  topic       measure  reported    here", "  1           map        0.6528  0.5222",
         "  all topics  map        0.5389  0.4736"]
@@ -5903,7 +5958,7 @@ def test_verdict_in_words(tmp_path):
 
 def test_joint_verdict_shows_the_worst_value_of_each_measure(audited):
     lines = audit(audited[50], lines_of(Tool(50, "level=2").report(4, MAIN))).out.decode().splitlines()
-    assert lines[3].startswith("1 convention explains all 8 measures that depart: num_rel_ret, map, ")
+    assert lines[3].startswith("one convention explains all 8 measures that depart: num_rel_ret, map, ")
     assert lines[4] == "  documents are relevant from grade 2 on (-l 2)"
     assert [line.split()[-3] for line in lines[7:]].count("map") == 1 and len(lines) == 7 + 8
 
@@ -5913,9 +5968,10 @@ def test_exceptions_follow_the_joint_verdict(audited):
     figures[None, "bpref"] = "0.1234"
     result = audit(audited[50], lines_of(figures))
     out = result.out.decode()
-    assert "1 convention explains 3 of 4 measures that depart: " in out
+    assert "one convention explains 3 of 4 measures that depart: " in out
     *_, heading, _, row, sentence, see, command = out.splitlines()
-    assert heading == "bpref: 1 of 1 value does not agree" and row.split()[:4] == ["all", "topics", "bpref", "0.1234"]
+    assert heading == "bpref: 1 of 1 value does not agree"
+    assert row.split()[:4] == ["all", "topics", "bpref", "0.1234"]
     assert sentence.startswith("  no convention that is known here explains that")
     assert (see, command) == ("  for the first to depart, all topics, see",
                               "    trec_eval_ref --explain bpref qrels.txt run.txt")
@@ -5925,9 +5981,9 @@ def test_contradictory_explanations_are_flagged(audited):
     figures = Tool(50, "ties=file").report(4, ("map", "Rprec", "bpref"))
     figures.update(Tool(50, "ties=rank-column").report(4, ("recip_rank",)))
     lines = audit(audited[50], lines_of(figures)).out.decode().splitlines()
-    assert lines[3].startswith("1 convention explains 3 of 4 measures")
+    assert lines[3].startswith("one convention explains 3 of 4 measures")
     at = lines.index("  its values come out if")
-    assert lines[at + 1] == "    documents of equal score are ordered by the rank column of the run"
+    assert lines[at + 1] == "    equal scores are ordered by the rank column of the run"
     assert "  which contradicts what explains other measures" in lines[at:]
 
 
@@ -5935,7 +5991,8 @@ def test_weak_explanations_are_called_so(audited):
     figures = Tool(50, "depth=20").report(2, ("map", "P_5", "Rprec"), topics=False)
     figures[None, "Rprec"] = "%.2f" % (float(figures[None, "Rprec"]) + 0.03)
     result = audit(audited[50], lines_of(figures))
-    assert not re.search(b"explains |together explain|come out if", result.out) and b"more digits or values of topics would decide" in result.out
+    assert not re.search(b"explains |together explain|come out if", result.out)
+    assert b"more digits or values of topics would decide" in result.out
 
 
 def test_nearest_convention(audited):
@@ -5943,9 +6000,10 @@ def test_nearest_convention(audited):
     topic = next(topic for topic, _ in figures if topic and AUDITED[50].run[topic])
     figures[topic, "map"] = "0.0123"
     out = audit(audited[50], lines_of(figures)).out.decode()
-    assert ("  nearest: AP is divided by the relevant documents retrieved, which explains 50 of 51 values; not topic %s\n"
-            % topic) in out
-    assert "  for the first to depart, topic %s, see\n    trec_eval_ref --explain map -D 0.%s q" % (topic, topic) in out
+    assert ("  nearest: AP is divided by the relevant documents retrieved, which explains 50 of 51 values; "
+            "not topic %s\n" % topic) in out
+    assert "for the first to depart, topic %s, see\n    trec_eval_ref --explain map -D 0.%s q" % (
+        topic, topic) in out
     figures[None, "map"] = "0.9123"
     out = audit(audited[50], lines_of(figures)).out.decode()
     assert "explains 49 of 51 values; not topic %s, all topics\n" % topic in out
@@ -5964,7 +6022,8 @@ def test_worst_values_come_first(audited):
 
 
 def test_pairs_are_tried_where_they_can_be_strong(audited):
-    wrong = {key: "%.4f" % (float(figure) + 0.0371) for key, figure in Tool(50).report(4, ("map", "bpref")).items()}
+    right = Tool(50).report(4, ("map", "bpref"))
+    wrong = {key: "%.4f" % (float(figure) + 0.0371) for key, figure in right.items()}
     tried = re.compile("nor do two together \\(([0-9]+) pairs? tried\\)")
     assert int(tried.search(audit(audited[50], lines_of(wrong)).out.decode()).group(1)) > 100
     some = audit(audited[50], lines_of(wrong), "--audit-pairs", "7").out.decode()
@@ -5973,7 +6032,8 @@ def test_pairs_are_tried_where_they_can_be_strong(audited):
     average = {key: "%.2f" % float(figure) for key, figure in wrong.items() if key == (None, "map")}
     assert not tried.search(audit(audited[50], lines_of(average)).out.decode())
     result = audit(audited[50], lines_of(wrong), "--audit-pairs", "-1")
-    assert (result.status, result.out) == (1, b"") and "option --audit-pairs: expected an integer from 0" in result.err
+    assert (result.status, result.out) == (1, b"")
+    assert "option --audit-pairs: expected an integer from 0" in result.err
 
 
 def test_topics_that_only_one_file_has(audited):
@@ -6015,7 +6075,6 @@ def test_conventions_differ_from_the_settings(audited, options, planted, id):
     figures = Tool(50, *planted).report(4, ("map", "gm_map", "recip_rank"))
     _, found = audit_json(audited[50], lines_of(figures), *options)
     assert [id] in [found["joint"]["conventions"], *found["joint"]["others"]]
-    assert "options" not in found and (options != ["-M", "20"] or not Tool(50).run == {})
 
 
 def test_command_that_explains_has_the_settings(audited):
@@ -6031,7 +6090,8 @@ def test_command_that_explains_has_the_settings(audited):
 def test_names_are_printable(tmp_path):
     topic = b"it's\x1b[31m\xff\xe2\x80\x83"
     write(tmp_path, topic + b" 0 a 1\n", topic + b" Q0 b 1 2 t\n" + topic + b" Q0 a 1 1 t\n")
-    result = audit(tmp_path, b"map " + topic + b" 0.3333\nfoo\x1b[31m all 0.1\nnDCG@10 " + topic + b" 0.6309\n")
+    result = audit(tmp_path,
+                   b"map " + topic + b" 0.3333\nfoo\x1b[31m all 0.1\nnDCG@10 " + topic + b" 0.6309\n")
     assert result.status == 3 and b"2 of 3 values in report compared, 1 agree" in result.out
     assert all(32 <= byte < 127 or byte == 10 for byte in result.out) and b"\\x1b[31m" in result.out
     report = json.dumps({topic.decode("utf-8", "surrogateescape"): {"map": 0.5, "ndcg": 0.6309}})
@@ -6041,9 +6101,11 @@ def test_names_are_printable(tmp_path):
 def test_names_are_looked_up_once(audited):
     """A report about other topics has as many names as topics, and is refused soon."""
     report = "".join("map x%d 0.5\nP_5 x%d 0.5\n" % (i, i) for i in range(5000))
-    with mock.patch.object(trec_eval_ref, "_reported_column", wraps=trec_eval_ref._reported_column) as looked_up:
+    with mock.patch.object(trec_eval_ref, "_reported_column",
+                           wraps=trec_eval_ref._reported_column) as looked_up:
         result = audit(audited[3], report)
-    assert (result.status, result.out) == (2, b"") and "expected topics in both files, found none: report has 5000" in result.err
+    assert (result.status, result.out) == (2, b"")
+    assert "expected topics in both files, found none: report has 5000" in result.err
     assert looked_up.call_count < 100
 
 
@@ -6051,7 +6113,8 @@ def test_judging_is_done_once_for_each_ranking(audited):
     """However many conventions, measures and columns there are."""
     figures = Tool(50).report(4, MAIN, topics=False)
     wrong = lines_of({key: "%.4f" % (float(figure) + 0.05) for key, figure in figures.items()})
-    with mock.patch.object(trec_eval_ref.Audit, "_judge", autospec=True, side_effect=trec_eval_ref.Audit._judge) as judged:
+    with mock.patch.object(trec_eval_ref.Audit, "_judge", autospec=True,
+                           side_effect=trec_eval_ref.Audit._judge) as judged:
         audit(audited[50], wrong, "--audit-pairs", "0")
     rankings = {call.args[2] for call in judged.call_args_list}
     assert len(judged.call_args_list) <= 50 * (len(rankings) + 2)
@@ -6063,14 +6126,16 @@ def test_audit_of_packed_files_and_of_standard_input(audited, tmp_path, pack):
     expected = audit(audited[3], report)
     write(tmp_path, *(pack((audited[3] / name).read_bytes()) for name in ("qrels.txt", "run.txt")))
     assert audit(tmp_path, pack(report)) == expected
-    result = run_main(["--audit", "report", "qrels.txt", "-"], tmp_path, pack((audited[3] / "run.txt").read_bytes()))
+    result = run_main(["--audit", "report", "qrels.txt", "-"], tmp_path,
+                      pack((audited[3] / "run.txt").read_bytes()))
     assert result.out == expected.out.replace(b"run.txt", b"'standard input'")
     result = run_main(["--audit", "-", "qrels.txt", "run.txt"], tmp_path, pack(report))
     assert result.out == expected.out.replace(b"report", b"standard input", 1)
 
 
 @pytest.mark.parametrize("text_of", [
-    lambda report: b"\xef\xbb\xbf" + report.replace(b"\n", b"\r\n"), lambda report: b"# made elsewhere\n\n" + report,
+    lambda report: b"\xef\xbb\xbf" + report.replace(b"\n", b"\r\n"),
+    lambda report: b"# made elsewhere\n\n" + report,
     lambda report: re.sub(rb"(\S+)\s+(\S+)\t(\S+)", rb"\2 \1 \3", report)])
 def test_forms_of_lines(audited, text_of):
     report = lines_of(Tool(50).report(4, MAIN)).encode()
@@ -6079,8 +6144,10 @@ def test_forms_of_lines(audited, text_of):
 
 
 def test_json_of_this_module_agrees(audited):
-    for options in ([], ["-q"], ["-q", "-n"], ["-q", "-c", "-l2", "-M", "10"], ["-q", "-J", "--release", "9.0.8"]):
-        report = run_main(["--json", "-m", "all_trec", "-m", "utility.1,2,3,4", "-m", "ndcg.1=3,2=9", *options,
+    for options in ([], ["-q"], ["-q", "-n"], ["-q", "-c", "-l2", "-M", "10"],
+                    ["-q", "-J", "--release", "9.0.8"]):
+        report = run_main(["--json", "-m", "all_trec", "-m", "utility.1,2,3,4", "-m", "ndcg.1=3,2=9",
+                           *options,
                            "qrels.txt", "run.txt"], audited[50]).out
         result = audit(audited[50], report, *[option for option in options if option not in ("-q", "-n")])
         assert result.status == 0, result.out.decode()
@@ -6088,20 +6155,25 @@ def test_json_of_this_module_agrees(audited):
 
 @pytest.mark.parametrize("golden", [golden for golden in GOLDENS if "zscores" not in golden.name
                                     and golden.arguments[-2:] == ["qrels.txt", "run.txt"]
-                                    or golden.name == "preferences/all_prefs"], ids=lambda golden: golden.name)
+                                    or golden.name == "preferences/all_prefs"], ids=lambda each: each.name)
 def test_golden_file_is_a_report_that_agrees(golden, tmp_path):
     report = tmp_path / "report"
     report.write_bytes(golden.expected)
-    result = run_main([*release_option(golden.release), *golden.arguments, "--audit", report], golden.directory)
-    assert result.status == (2 if golden.arguments[0] == "-n" and not golden.expected else 0), result.err or result.out
+    arguments = [*release_option(golden.release), *golden.arguments, "--audit", report]
+    result = run_main(arguments, golden.directory)
+    assert result.status == 0, result.err or result.out
 
 
 def test_figures_of_any_kind(audited):
     value = Tool(50).values()[None, "map"]
-    for figure, status in (("%.2f" % value, 0), (repr(value), 0), ("%.25f" % value, 0), ("%.2f" % (value + 0.01), 3),
-                           (repr(value + 1e-9), 3), ("%.1f%%" % (100 * value), 0), ("%.1f%%" % (100 * value + 0.1), 3),
-                           ("+%.4f" % value, 0), ("-%.4f" % value, 3), ("%.11e" % value, 0), ("nan", 3), ("-inf", 3),
-                           ("1e999", 3), ("1e300", 2), ("9" * 400, 3), ("0." + "4" * 5000, 3), ("1.%s" % ("0" * 300), 3)):
+    for figure, status in (("%.2f" % value, 0), (repr(value), 0), ("%.25f" % value, 0),
+                           ("%.2f" % (value + 0.01), 3),
+                           (repr(value + 1e-9), 3), ("%.1f%%" % (100 * value), 0),
+                           ("%.1f%%" % (100 * value + 0.1), 3),
+                           ("+%.4f" % value, 0), ("-%.4f" % value, 3), ("%.11e" % value, 0), ("nan", 3),
+                           ("-inf", 3),
+                           ("1e999", 3), ("1e300", 2), ("9" * 400, 3), ("0." + "4" * 5000, 3),
+                           ("1.%s" % ("0" * 300), 3)):
         assert audit(audited[50], "map all %s\n" % figure).status == status, figure
 
 
@@ -6125,7 +6197,8 @@ def test_sums_in_another_order_agree(audited):
     report = run_main(["--json", "-m", name.replace("_", "."), "qrels.txt", "run.txt"], audited[3]).out
     values = json.loads(report)["summary"]
     for factor, status in ((1, 0), (1 + 2e-15, 0), (1 + 2e-11, 3)):
-        assert audit(audited[3], json.dumps({name: values[name] * factor, "map": 0.123456789012345})).status == 3
+        assert audit(audited[3], json.dumps({name: values[name] * factor,
+                                             "map": 0.123456789012345})).status == 3
         found = audit_json(audited[3], json.dumps({name: values[name] * factor}))
         assert found[0] == status
 
@@ -6133,13 +6206,17 @@ def test_sums_in_another_order_agree(audited):
 @pytest.mark.parametrize("report, message", named([
     ("empty", "", "found none"), ("empty object", "{}", "found none"), ("array", "[1,2]", "found none"),
     ("broken JSON", '{"map": 1', "expected JSON"), ("deep JSON", '{"a":' * 100000, "expected JSON"),
-    ("one field", "map\n", "report:1: expected a measure"), ("text", "map all high\n", "report:1: expected a measure"),
-    ("null", '{"map": null}', "report, map: expected a measure"), ("comma", "map all 0,47\n", "report:1: expected a measure"),
-    ("point", "map all .\n", "report:1: expected a measure"), ("letters", "P.5 all e5\n", "report:1: expected a measure"),
+    ("one field", "map\n", "report:1: expected a measure"),
+    ("text", "map all high\n", "report:1: expected a measure"),
+    ("null", '{"map": null}', "report, map: expected a measure"),
+    ("comma", "map all 0,47\n", "report:1: expected a measure"),
+    ("point", "map all .\n", "report:1: expected a measure"),
+    ("letters", "P.5 all e5\n", "report:1: expected a measure"),
     ("other measures", "ERR@20 0.33\nfoo all 0.44\n", "2 values of ERR@20, foo (not computed here)"),
     ("several values", "P all 0.33\nofficial all 3\n", "P, official (not computed here)"),
     ("texts", "runid all 7\n", "found none"), ("binary", b"\0\xff\xfe", "report:1: expected a measure"),
-    ("other topics", "map 77 0.5\nmap 78 0.5\n", "report has 2 topics ('77')"), ("packed", b"\x1f\x8b\x08", "report: cannot"),
+    ("other topics", "map 77 0.5\nmap 78 0.5\n", "report has 2 topics ('77')"),
+    ("packed", b"\x1f\x8b\x08", "report: cannot"),
 ]))
 def test_reports_that_cannot_be_read(audited, report, message):
     result = audit(audited[3], report)
@@ -6153,10 +6230,12 @@ def test_reports_that_are_not_there(audited):
 
 
 @pytest.mark.parametrize("rel_format, name, options", [
-    ("qrels_jg", "groups", []), ("qrels_jg", "groups", ["-J", "-l2", "-M", "10"]), ("qrels_prefs", "groups", []),
+    ("qrels_jg", "groups", []), ("qrels_jg", "groups", ["-J", "-l2", "-M", "10"]),
+    ("qrels_prefs", "groups", []),
     ("prefs", "preferences", []), ("prefs", "preferences", ["-M", "2", "-c"])])
 def test_audit_of_other_judgment_formats(tmp_path, rel_format, name, options):
-    files = [FIXTURES / name / ("prefs.txt" if rel_format == "prefs" else "qrels.txt"), FIXTURES / name / "run.txt"]
+    files = [FIXTURES / name / ("prefs.txt" if rel_format == "prefs" else "qrels.txt"),
+             FIXTURES / name / "run.txt"]
     nickname = "qrels_jg" if rel_format == "qrels_jg" else "all_prefs"
     report = run_main(["-q", "-R", rel_format, "-m", nickname, *files]).out
     (tmp_path / "report").write_bytes(report)
@@ -6165,7 +6244,8 @@ def test_audit_of_other_judgment_formats(tmp_path, rel_format, name, options):
     result = run_main([*options, *command])
     assert result.status == (3 if options else 0) and "Traceback" not in result.err
     (tmp_path / "report").write_bytes(b"\n".join(
-        line[:-1] + (b"1" if line[-1:] != b"1" else b"2") for line in report.split(b"\n") if b"all\t" in line))
+        line[:-1] + (b"1" if line[-1:] != b"1" else b"2") for line in report.split(b"\n")
+        if b"all\t" in line))
     assert run_main([*options, *command]).status in (2, 3)
 
 
@@ -6186,7 +6266,8 @@ def test_audit_of_preferences_by_another_order_of_ties(tmp_path):
 
 @pytest.mark.parametrize("qrels, run, status", [
     ("1 0 a 1\n1 0 a 1\n", "1 Q0 a 1 1 t\n", 4), ("1 0 a 1\n", "1 Q0 a 1 1 t\n1 Q0 a 2 1 t\n", 4),
-    ("1 0 a 1\n", "2 Q0 a 1 1 t\n", 7), ("1 0 a 1\n", "1 Q0 a 1 nan t\n", 2), ("1 0 a\n", "1 Q0 a 1 1 t\n", 2)])
+    ("1 0 a 1\n", "2 Q0 a 1 1 t\n", 7), ("1 0 a 1\n", "1 Q0 a 1 nan t\n", 2),
+    ("1 0 a\n", "1 Q0 a 1 1 t\n", 2)])
 def test_audit_of_files_that_cannot_be_evaluated(tmp_path, qrels, run, status):
     write(tmp_path, qrels, run)
     result = audit(tmp_path, "map 1 0.5\n")
@@ -6200,11 +6281,10 @@ def test_audit_of_contradictory_preferences(tmp_path):
 
 
 def test_audit_of_a_run_that_is_not_grouped_by_topic(audited, tmp_path):
-    run = (audited[50] / "run.txt").read_text().splitlines()
-    figures = lines_of(Tool(50, "ties=file").report(4, MAIN))
-    write(tmp_path, (audited[50] / "qrels.txt").read_bytes(), "\n".join(sorted(run, key=lambda line: len(line))) + "\n")
+    run = (audited[50] / "run.txt").read_text().splitlines(keepends=True)
+    write(tmp_path, (audited[50] / "qrels.txt").read_bytes(), "".join(sorted(run, key=len)))
     _, found = audit_json(tmp_path, lines_of(Tool(50, "ties=docno-ascending").report(4, MAIN)))
-    assert found["joint"]["conventions"] == ["ties=docno-ascending"] and figures
+    assert found["joint"]["conventions"] == ["ties=docno-ascending"]
 
 
 def test_audit_warns_of_the_files_once(tmp_path):
@@ -6213,17 +6293,21 @@ def test_audit_warns_of_the_files_once(tmp_path):
     warning = "run.txt:2: expected a number as score, found 'x', read as 0\n"
     result = run_main(["--audit", "report", *FILES], tmp_path)
     assert (result.status, result.err) == (0, "trec_eval_ref: warning: " + warning)
-    assert run_main(["--strict", "--audit", "report", *FILES], tmp_path) == Result(2, b"", "trec_eval_ref: " + warning)
+    assert run_main(["--strict", "--audit", "report", *FILES],
+                    tmp_path) == Result(2, b"", "trec_eval_ref: " + warning)
 
 
 def test_progress_of_the_search(audited):
-    figures = lines_of({key: "%.4f" % (float(figure) + 0.0371) for key, figure in Tool(3).report(4, MAIN).items()})
+    right = Tool(3).report(4, MAIN)
+    figures = lines_of({key: "%.4f" % (float(figure) + 0.0371) for key, figure in right.items()})
     (audited[3] / "report").write_text(figures)
     clock = itertools.count()
-    with mock.patch.object(sys, "stderr", Terminal()) as terminal, mock.patch("time.monotonic", lambda: next(clock)), \
-            mock.patch.object(sys, "stdout", io.TextIOWrapper(io.BytesIO())), working_in(audited[3]):
-        trec_eval_ref.main(["--audit", "report", "qrels.txt", "run.txt"])
-    assert re.search("\r[0-9]+ of [0-9]+ rankings tried", terminal.getvalue()) and terminal.getvalue().endswith("\r")
+    output = io.TextIOWrapper(io.BytesIO())
+    with mock.patch.object(sys, "stderr", Terminal()) as terminal, working_in(audited[3]), \
+            mock.patch("time.monotonic", lambda: next(clock)), mock.patch.object(sys, "stdout", output):
+        assert trec_eval_ref.main(["--audit", "report", "qrels.txt", "run.txt"]) == 3
+    assert re.search("\r[0-9]+ of [0-9]+ rankings tried", terminal.getvalue())
+    assert terminal.getvalue().endswith("\r")
 
 
 def test_each_convention_is_documented(audited):
