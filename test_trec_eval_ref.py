@@ -5524,7 +5524,7 @@ def reproduces(size, ids, digits, figures):
     """Whether the tool that follows these conventions prints these figures; a half may go up or down."""
     tool = Tool(size, *ids)
     tool.digits = digits
-    values = tool.values()
+    values = remembered(tool, digits)
     for (topic, name), figure in figures.items():
         value = values.get((topic, name), math.nan)
         is_near = abs(float(figure) - float(tool.figure(value, name, 9))) < 0.50001 / 10 ** digits
@@ -5607,6 +5607,7 @@ def test_planted_convention_is_found(audited, planted, size, digits, writer):
     joint = found["joint"]
     assert sorted(joint["measures"]) == sorted(explained)
     assert [planted] in [joint["conventions"], *joint["others"]]
+    assert all(of["explanations"] == [] for name, of in found["measures"].items() if name not in explained)
 
 
 def aspect(id):
@@ -5628,7 +5629,7 @@ def planted_pairs(count):
         yield pytest.param(pair, (3, 50)[number % 2], id=" ".join(pair))
 
 
-@pytest.mark.parametrize("pair, size", planted_pairs(24))
+@pytest.mark.parametrize("pair, size", planted_pairs(18))
 def test_planted_pair_is_found(audited, pair, size):
     names = {*PLANTED[pair[0]], *PLANTED[pair[1]]}
     if "ties=averaged" in pair:
@@ -5852,6 +5853,10 @@ def test_names_fix_settings_of_their_own(audited):
         audited[50], "-J", "-M", "2", "-m", "recip_rank"))["all"]["recip_rank"])
     _, found = audit_json(audited[50], lines_of(figures))
     assert found["joint"]["conventions"] == ["judged-only"] and "recip_rank" in found["joint"]["measures"]
+    figures = Tool(50, "depth=5").report(4, MAIN, topics=False)
+    figures[None, "RR@20"] = figures.pop((None, "recip_rank"))
+    _, found = audit_json(audited[50], lines_of(figures))
+    assert found["joint"]["conventions"] == ["depth=5"] and "recip_rank" in found["joint"]["measures"]
 
 
 MTEB = {"mteb_version": "2.26.24", "scores": {"test": [{
@@ -5977,6 +5982,25 @@ def test_exceptions_follow_the_joint_verdict(audited):
                               "    trec_eval_ref --explain bpref qrels.txt run.txt")
 
 
+def test_what_would_agree_no_more_is_said(audited):
+    figures = Tool(50).report(4, ("Rprec", "P_5", "bpref", "rbp"), topics=False)
+    figures.update(Tool(50, "level=2").report(4, ("map",), topics=False))
+    out = audit(audited[50], lines_of(figures)).out.decode()
+    assert "(-l 2)" in out and "  but then Rprec, bpref, P would no longer agree\n" in out
+    figures = Tool(50, "level=2").report(4, ("Rprec", "map"), topics=False)
+    assert b"no longer agree" not in audit(audited[50], lines_of(figures)).out
+
+
+def test_rounded_to_one_decimal_if_all_figures_are(tmp_path):
+    figures = "map all 0.5000\nP_5 all 0.4000\nrecip_rank all %s\n"
+    for last, is_found in (("0.8000", True), ("0.7500", False)):
+        found = json.loads(audit_example(tmp_path, figures % last, "--json").out)
+        assert (frozenset(["rounding=1-decimal"]) in all_ids(found)["map"]) == is_found
+    for one, other in (("ties=averaged", "judged-only"), ("ties=averaged", "ties=file")):
+        both = [each for each in trec_eval_ref._CONVENTIONS if each.id in (one, other)]
+        assert trec_eval_ref._combined(both) is None and trec_eval_ref._combined(both[:1]) is not None
+
+
 def test_contradictory_explanations_are_flagged(audited):
     figures = Tool(50, "ties=file").report(4, ("map", "Rprec", "bpref"))
     figures.update(Tool(50, "ties=rank-column").report(4, ("recip_rank",)))
@@ -6029,8 +6053,8 @@ def test_pairs_are_tried_where_they_can_be_strong(audited):
     some = audit(audited[50], lines_of(wrong), "--audit-pairs", "7").out.decode()
     assert tried.findall(some) == ["7", "7"]
     assert not tried.search(audit(audited[50], lines_of(wrong), "--audit-pairs", "0").out.decode())
-    average = {key: "%.2f" % float(figure) for key, figure in wrong.items() if key == (None, "map")}
-    assert not tried.search(audit(audited[50], lines_of(average)).out.decode())
+    assert not tried.search(audit(audited[50], "map all 0.98\n").out.decode())  # what two digits prove is little
+    assert tried.search(audit(audited[50], "map all 0.981234\n").out.decode())
     result = audit(audited[50], lines_of(wrong), "--audit-pairs", "-1")
     assert (result.status, result.out) == (1, b"")
     assert "option --audit-pairs: expected an integer from 0" in result.err

@@ -7867,9 +7867,8 @@ class Search:
                 continue
             explained = self._explained(candidate)
             new = [group for group in explained if group not in joint.groups]
-            loses_none = len(explained) == len(joint.groups) + len(new)
             is_strong = math.prod(group.chance for group in new) <= _WEAK
-            is_better = len(explained) > len(best.groups) and loses_none and is_strong
+            is_better = len(explained) > len(best.groups) and is_strong
             if is_better and len(self._spoiled(candidate)) <= len(joint.spoiled):
                 best = self._joint(candidate, [])
         return joint if best is joint else self._grown(best)
