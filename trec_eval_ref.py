@@ -6619,16 +6619,6 @@ class Named(NamedTuple):
         return self.column.measure.name, repr(self.column.arguments), self.own
 
 
-# other tools' names in lower case: the request, and the one for a cutoff ("" where there is none)
-_SPELLINGS = {
-    **dict.fromkeys(("map", "ap"), ("map", "map_cut")), "ndcg": ("ndcg", "ndcg_cut"),
-    **dict.fromkeys(("p", "precision"), ("", "P")), **dict.fromkeys(("r", "recall"), ("", "recall")),
-    **dict.fromkeys(("hit_rate", "hit", "success", "accuracy"), ("", "success")),
-    **dict.fromkeys(("rr", "mrr", "recip_rank"), ("recip_rank", "")), "r-precision": ("Rprec", ""),
-}
-_SPELLING = re.compile(r"([A-Za-z_-]+?)(?:\(rel=([0-9]+)\))?(?:(?:@|_at_|_)([0-9]+))?(?:-l([0-9]+))?")
-
-
 def _named(column: Column, settings: Settings) -> Named:
     """A column, with what its name fixes of the settings."""
     own = [(field, value) for field, value, usual in zip(Settings._fields, column.settings, settings)
@@ -6636,29 +6626,33 @@ def _named(column: Column, settings: Settings) -> Named:
     return Named(column, tuple(own))
 
 
+_SPELLINGS = {"recip_rank": "RR", "accuracy": "Success", "r-precision": "Rprec"}  # of reports
+
+
 def _reported_column(name: str, settings: Settings) -> Optional[Named]:
-    """What a report's name for a measure means, or None if nothing here computes it."""
-    notes = Notes()
-    try:
-        column, = _columns([name], settings, notes)
-        if not notes.lines():  # no part of the name is ignored
-            return _named(column, settings)
-    except ValueError:  # no such measure, or not one value
-        pass
-    match = _SPELLING.fullmatch(name)
-    if not match or match.group(1).lower() not in _SPELLINGS:
-        return None
-    uncut, cut = _SPELLINGS[match.group(1).lower()]
-    level, cutoff = match.group(2) or match.group(4), match.group(3)
-    own: list[tuple[str, Any]] = [("relevance_level", int(level))] if level else []
-    if cutoff and not cut:
-        own.append(("depth", int(cutoff)))
-    request = f"{cut}.{cutoff}" if cutoff and cut else uncut
-    return Named(_columns([request], settings, Notes())[0], tuple(own)) if request else None
+    """What a report's name for a measure means, or None if nothing here computes it.
+
+    Names are read as requests are.  Reports also have NAME_k for NAME@k, and
+    ranx has NAME-l2 for NAME(rel=2).
+    """
+    level = re.search("-l([0-9]+)$", name)
+    plain = name[:level.start()] if level else name
+    stem, at, cut = re.sub("(_at)?_([0-9]+)$", r"@\2", plain).partition("@")
+    for request in (plain, _SPELLINGS.get(stem.lower(), stem) + at + cut):
+        notes = Notes()
+        try:
+            column, = _columns([request], settings, notes)
+        except ValueError:  # no such measure, or not one value
+            continue
+        if notes.lines():  # part of the name would be ignored
+            return None
+        named = _named(column, settings)
+        return named._replace(own=(*named.own, ("relevance_level", int(level.group(1))))) if level else named
+    return None
 
 
 class Entry(NamedTuple):
-    """A line of a report, or a value in JSON: the names before the figure, in any order, and where it is."""
+    """A line of a report or a value in JSON: what stands before the figure (measure, topic) and where."""
 
     names: tuple[str, ...]
     figure: str
@@ -6668,8 +6662,7 @@ class Entry(NamedTuple):
 _FIGURE = re.compile(r"\**([+-]?(?:[0-9]+(?:\.([0-9]*))?|\.([0-9]+))(?:e([+-]?[0-9]{1,4}))?) ?(%?)[*†‡]*",
                      re.IGNORECASE)
 _NO_FIGURE = re.compile(r"[+-]?(?:nan|inf|infinity)", re.IGNORECASE)
-# what tools print as the topic of a summary
-_OVER_ALL = ("all", "amean", "average", "avg", "mean", "overall")
+_OVER_ALL = ("all", "amean", "average", "avg", "mean", "overall")  # what tools print as topic of a summary
 _MOST_DECIMALS = 12  # that sums of doubles can be relied on to have
 
 
@@ -6696,8 +6689,7 @@ def _report_entries(source: Source) -> tuple[list[Entry], bool]:
         text = text[len(_BYTE_ORDER_MARK):]
     if text.lstrip()[:1] in (b"{", b"["):
         return _json_entries(text, source.name), True
-    lines = [(f"{source.name}:{number}", line.strip())
-             for number, line in enumerate(text.split(b"\n"), start=1)]
+    lines = [(f"{source.name}:{i}", line.strip()) for i, line in enumerate(text.split(b"\n"), start=1)]
     lines = [(place, line) for place, line in lines if line and not line.startswith(b"#")]
     first = lines[0][1].replace(b", ", b",") if lines else b""
     if b"," in first and len(first.split()) == 1:
@@ -6707,9 +6699,10 @@ def _report_entries(source: Source) -> tuple[list[Entry], bool]:
         fields = [_decode(field.rstrip(b":")) for field in line.split() if field not in (b":", b"=", b"|")]
         if fields[-1:] == ["%"]:
             fields[-2:] = ["".join(fields[-2:])]
-        is_value = len(fields) in (2, 3)
-        entries.append(Entry(tuple(fields[:-1]), fields[-1], place) if is_value else
-                       Entry((), _decode(line), place))
+        if len(fields) in (2, 3):
+            entries.append(Entry(tuple(fields[:-1]), fields[-1], place))
+        else:
+            entries.append(Entry((), _decode(line), place))
     decimals = {figure[1] for figure in map(_read_figure, {entry.figure for entry in entries}) if figure}
     return entries, max(decimals, default=0) > 6 and len(decimals) > 1
 
@@ -6760,13 +6753,12 @@ def _json_entries(text: bytes, file: str) -> list[Entry]:
     try:
         report = json.loads(text.decode("utf-8", "surrogateescape"), parse_float=str, parse_int=str,
                             parse_constant=str, object_pairs_hook=distinct)
-        # this module's, of a comparison
-        if isinstance(report, dict) and isinstance(report.get("runs"), dict):
+        if isinstance(report, dict) and isinstance(report.get("runs"), dict):  # this module's own
             _refuse_several(report["runs"], file)
             report = {"settings": {}, **next(iter(report["runs"].values()), {})}
-        if isinstance(report, dict) and "settings" in report:  # this module's
+        if isinstance(report, dict) and "settings" in report:
             report = [report.get("topics"), {"all": report.get("summary")}]
-        return [Entry(path[:-3:-1], str(figure), ", ".join([file, *path]))
+        return [Entry(path[:-3:-1], str(figure), ", ".join([file, *map(_shown_name, path)]))
                 for path, figure in _scalars(report, ())]
     except TrecEvalError:
         raise
@@ -6800,8 +6792,7 @@ def _oriented(entries: Sequence[Entry], meaning: Callable[[str], Optional[Named]
     over_all = {label for label in labels if label.lower() in _OVER_ALL and _encode(label) not in topics}
     others = labels - over_all
     are_parts = not any(_encode(label) in topics or re.search("[0-9]", label) for label in others)
-    # parts of a report, such as MTEB's "test"
-    if are_parts and len({pair[measure] for pair in pairs}) == len(pairs):
+    if are_parts and len({pair[measure] for pair in pairs}) == len(pairs):  # such as MTEB's "test"
         over_all |= others
     for entry in entries:
         label = entry.names[1 - measure] if len(entry.names) == 2 else None
@@ -6852,14 +6843,14 @@ class Group:
         self.tried = 0
         self.found: list[Candidate] = []
         self.nearly: list[tuple[int, Candidate]] = []
+        self._numbers: dict[Any, int] = {}  # of columns, by key
 
     def number(self, named: Named) -> int:
         """The number of a column, which may be new."""
-        keys = [column.key for column in self.columns]
-        if named.key not in keys:
+        number = self._numbers.setdefault(named.key, len(self.columns))
+        if number == len(self.columns):
             self.columns.append(named)
-            return len(keys)
-        return keys.index(named.key)
+        return number
 
     @property
     def is_count(self) -> bool:
@@ -6873,7 +6864,7 @@ class Group:
         return max(of_topics or [value.decimals for value in self.values])
 
     def track(self, takes_averages: bool) -> None:
-        """Choose the departing values to keep figures of: from all topics alike, averages if cheap."""
+        """Choose the departing values whose figures are kept: of all topics alike, and averages if cheap."""
         known = [i for i in self.departing if self.here[i] is not None]
         of_topics = [i for i in known if self.values[i].topic is not None]
         tracked = of_topics[::max(1, len(of_topics) // _MOST_TRACKED)][:_MOST_TRACKED]
@@ -6897,13 +6888,13 @@ class Group:
 
     @property
     def chance(self) -> float:
-        """The chance that wrong numbers near ours fit: the shares of figures given, multiplied."""
+        """The chance that wrong numbers near ours fit: the shares of figures that conventions give."""
         return math.prod(min(1.0, max(1, len(figures)) / self.others_near(i))
                          for i, figures in self.figures.items())
 
     @property
     def chance_with_pairs(self) -> float:
-        """About what it would be if pairs were tried, too: as if their figures fell anywhere."""
+        """About what it would be with pairs of conventions: as if their figures fell anywhere."""
         chance = 1.0
         for i, figures in self.figures.items():
             given = len(figures) * (len(figures) + 1) / 2
@@ -6927,8 +6918,7 @@ class Report(NamedTuple):
     strays: list[Entry]
 
 
-# names that are looked up; no report has more measures, but one of unknown topics may have more names
-_MOST_NAMES = 500
+_MOST_NAMES = 500  # that are looked up; no report has more measures, but one of other topics has more names
 
 
 def _read_report(source: Source, settings: Settings, qrels: AbstractSet[bytes], run: AbstractSet[bytes],
@@ -6944,7 +6934,8 @@ def _read_report(source: Source, settings: Settings, qrels: AbstractSet[bytes], 
         return names.get(name)
     wanted = None
     if requests is not None:
-        wanted = {_named(column, settings).key for column in _columns(requests, settings, Notes(), True)}
+        columns = _columns(requests, settings, Notes(), first_only=True)
+        wanted = {_named(column, settings).key for column in columns}
     report = Report(source.name, {}, Counter(), [])
     first: dict[Any, Reported] = {}
     unknown = set()
@@ -6972,13 +6963,13 @@ def _read_report(source: Source, settings: Settings, qrels: AbstractSet[bytes], 
             if known is value:
                 group.values.append(value)
             elif abs(known.value - value.value) > 0.500001 * 10.0 ** -min(known.decimals, value.decimals):
-                raise TrecEvalError(f"{value.place}: expected one value of {_quoted(name)} for "
-                                    f"{_scope(topic)}, found {value.text} and, at {known.place}, "
+                expected = f"expected one value of {_quoted(name)} for {_scope(topic)}"
+                raise TrecEvalError(f"{value.place}: {expected}, found {value.text} and, at {known.place}, "
                                     f"{known.text}")
     if len(report.strays) > len(entries) / 2:
-        raise TrecEvalError(f"{report.strays[0].place}: expected a measure, a topic if it is one's, and "
-                            f"a value, found {_quoted(report.strays[0].figure)}, and "
-                            f"{len(report.strays)} lines like it in all")
+        stray = report.strays[0]
+        raise TrecEvalError(f"{stray.place}: expected a measure, a topic if it is one's, and a value, found "
+                            f"{_quoted(stray.figure)}, and {len(report.strays)} lines like it in all")
     if unknown and not report.groups:
         raise TrecEvalError(str(_nothing_in_common((source.name, unknown), ("the qrels", qrels))))
     _set_precision(report, are_short)
@@ -7010,9 +7001,8 @@ def _read_percentages(report: Report) -> bool:
     """
     values = [(group, i) for group in report.groups.values() for i, value in enumerate(group.values)
               if not group.is_count and group.name not in _UNBOUNDED and "%" not in value.text]
-    known = [(group.values[i].value, cast(float, group.here[i])) for group, i in values
-             if group.here[i] is not None]
-    known = [(value, here) for value, here in known if value and math.isfinite(value)]
+    pairs = [(group.values[i].value, group.here[i]) for group, i in values]
+    known = [(value, here) for value, here in pairs if here is not None and value and math.isfinite(value)]
     closer = sum(abs(value / 100 - here) < abs(value - here) for value, here in known)
     if not 1.01 < max((abs(value) for value, _ in known), default=0.0) <= 101 or closer <= len(known) / 2:
         return False
@@ -7047,7 +7037,7 @@ class Convention(NamedTuple):
     sentence  what is done
     measures  those that it concerns; none: all
     option    how it can be had here, if it can
-    value     what it sets its aspect to; the id tells it if it is None
+    value     what its aspect is set to; None: what stands behind the = of the id
     """
 
     id: str
@@ -7067,66 +7057,80 @@ class Convention(NamedTuple):
         return f"{self.sentence} ({self.option})" if self.option else self.sentence
 
 
-Candidate = tuple[Convention, ...]  # to be tried together
-Way = Mapping[str, Any]  # how values are computed: by aspect, what differs from trec_eval and the settings
-
 _ASPECTS = {  # of ids that do not begin with it
     "ndcg=exponential-gains": "gains", "ndcg=binary-gains": "gains", "ndcg=levelled": "levelled",
     "ndcg=ideal-of-retrieved": "ideal", "ndcg=discount-from-rank-2": "discount", "rbp=binary": "rbp-gains",
     "rbp=raw": "rbp-gains", "rbp=largest-grade": "rbp-gains", "topics=with-relevant": "with-relevant",
     "rounding=topics-first": "topics-first"}
+_OF_RANKING = ("release", "ties", "order", "topic-document", "level", "judged-only", "depth")
+_AFTERWARDS = ("topics", "with-relevant", "rounding", "topics-first", "counts", "aggregate",
+               "at-least-k-results", "topics-shifted")  # aspects that leave the values of topics as they are
+_BY_LEVEL = ("ndcg=levelled", "ndcg=binary-gains", "rbp=binary")  # which a level may have to come with
+
 _AP = ("map", "map_cut", "gm_map")
 _NDCG = ("ndcg_cut", "ndcg", "dcg", "ideal_dcg")
-_WITH_GAINS = (*_NDCG, "G", "ndcg_rel", "Rndcg")
+_GAINED = (*_NDCG, "G", "ndcg_rel", "Rndcg")
 _GM = ("gm_map", "gm_bpref")
 _RBP = ("rbp", "rbp_resid")
 _COUNTS = ("num_ret", "num_rel", "num_rel_ret", "num_nonrel_judged_ret")
 
-_FORMULA_CONVENTIONS = (
+_CONVENTIONS = (  # those that need nothing of the collection or the report; `_conventions` adds the others
+    Convention("ties=docno-ascending", "equal scores are ordered by ascending docno", value="reversed"),
+    Convention("ties=docno-descending", "equal scores are ordered by descending docno", value="reversed"),
+    Convention("ties=file", "equal scores are ordered as in the run file"),
+    Convention("ties=rank-column", "equal scores are ordered by the rank column of the run"),
+    Convention("ties=relevant-last", "equal scores are ordered with the relevant documents last"),
+    Convention("ties=relevant-first", "equal scores are ordered with the relevant documents first"),
+    Convention("ties=averaged", "values are averaged over all orders of equal scores"),
+    Convention("order=rank-column", "documents are ranked by the rank column, although scores differ"),
+    Convention("topic-document=removed", "a document with the name of its topic is removed"),
+    Convention("judged-only", "unjudged documents are removed from the ranking", (), "-J"),
+    Convention("topics=complete", "topics that are missing from the run are counted as 0", (), "-c"),
+    Convention("topics=with-results", "topics that are missing from the run are ignored", (), "without -c"),
+    Convention("topics=in-run", "averages are over all topics in the run, judged or not"),
+    Convention("topics=with-relevant", "topics without a relevant document do not count in averages"),
+    Convention("rounding=cut-off", "figures are cut off instead of rounded"),
+    Convention("rounding=topics-first", "averages are taken over rounded values of topics"),
     Convention("ap=by-hits", "AP is divided by the relevant documents retrieved", _AP),
     Convention("ap=by-min-R-k", "AP is divided by min(R, k)", ("map_cut",)),
     Convention("ap=by-min-R-N", "AP is divided by min(R, N)", _AP),
-    Convention("ndcg=exponential-gains", "ndcg has gains of 2^grade - 1", _WITH_GAINS, "-m ndcg.1=1,2=3,3=7"),
-    Convention("ndcg=binary-gains", "ndcg has a gain of 1 for every relevant document", _WITH_GAINS),
-    Convention("ndcg=levelled", "grades below the relevance level gain nothing in ndcg", _WITH_GAINS),
+    Convention("ndcg=exponential-gains", "ndcg has gains of 2^grade - 1", _GAINED, "-m ndcg.1=1,2=3,3=7"),
+    Convention("ndcg=binary-gains", "ndcg has a gain of 1 for every relevant document", _GAINED),
+    Convention("ndcg=levelled", "grades below the relevance level gain nothing in ndcg", _GAINED),
     Convention("ndcg=ideal-of-retrieved", "the ideal ranking of ndcg has the retrieved documents alone",
                ("ndcg_cut", "ndcg", "ideal_dcg")),
-    Convention("ndcg=discount-from-rank-2", "ndcg does not discount its first ranks: gains are divided by "
-               "log2(k), from rank 2 on", _NDCG),
+    Convention("ndcg=discount-from-rank-2", "ndcg divides gains by log2(k), and that from rank 2 on", _NDCG),
     Convention("logarithm=natural", "the discount is a natural logarithm", ("dcg", "ideal_dcg", "binG", "G")),
     Convention("p=by-min-k-N", "precision is divided by min(k, N)", ("P",)),
     Convention("recall=by-min-R-k", "recall is divided by min(R, k)", ("recall",), "-m relative_P"),
-    Convention("rprec-mult=published", "Rprec_mult is as published: hits at rank floor(c * R + 0.5), "
-               "divided by R", ("Rprec_mult",)),
+    Convention("rprec-mult=published", "Rprec_mult is hits(floor(c * R + 0.5)) / R", ("Rprec_mult",)),
     Convention("bpref=1-n/R", "bpref is 1 - n/R for each relevant document", ("bpref", "gm_bpref")),
     Convention("iprec=recall-at-least", "interpolated precision is the largest one at recall >= c exactly",
                ("iprec_at_recall", "11pt_avg")),
-    Convention("gm=added", "0.00001 is added to each value in geometric means, instead of being the "
-               "least one", _GM, value=GEOMETRIC_FLOOR),
+    Convention("gm=added", "0.00001 is added to each value in geometric means", _GM, value=GEOMETRIC_FLOOR),
     Convention("gm=added-0.01", "0.01 is added to each value in geometric means", _GM, value=0.01),
     Convention("gm=zeros-left-out", "topics with a value of 0 are left out of geometric means", _GM),
     *(Convention(f"rbp=p-{p}", f"rbp has p = {p}", _RBP, f"-m rbp.p={p}", p) for p in (0.5, 0.8, 0.95)),
     Convention("rbp=binary", "rbp has a gain of 1 for every relevant document", _RBP),
     Convention("rbp=raw", "rbp has the grades as gains, also above 1", _RBP, value=1),
-    Convention("rbp-resid=published", "rbp_resid is as published: rbp + p^N", ("rbp_resid",)),
-    Convention("aggregate=micro", "the documents of all topics are counted together, instead of averaging "
-               "over topics", ("P", "recall", "set_P", "set_recall")),
-    Convention("at-least-k-results", "topics with fewer than k results are left out of averages",
-               ("P", "map_cut")),
+    Convention("rbp-resid=published", "rbp_resid is rbp + p^N", ("rbp_resid",)),
+    Convention("aggregate=micro", "the documents of all topics are counted together",
+               ("P", "recall", "set_P", "set_recall")),
+    Convention("at-least-k-results", "topics with fewer than k results do not count", ("P", "map_cut")),
     Convention("counts=averaged", "counts are averaged over the topics", _COUNTS),
 )
-_BY_LEVEL = ("ndcg=levelled", "ndcg=binary-gains", "rbp=binary")  # which a level may have to come with
-_OF_RANKING = ("release", "ties", "order", "topic-document", "level", "judged-only", "depth")
-# aspects that leave the values of topics as they are
-_AFTERWARDS = ("topics", "with-relevant", "rounding", "topics-first", "counts", "aggregate",
-               "at-least-k-results", "topics-shifted")
+
+Candidate = tuple[Convention, ...]  # to be tried together
+Way = Mapping[str, Any]  # how values are computed: by aspect, what differs from trec_eval and the settings
 
 
 def _combined(candidate: Candidate) -> Optional[dict[str, Any]]:
     """The way that conventions give together; None if they contradict each other."""
-    way = {convention.aspect:
-           convention.id.partition("=")[2] if convention.value is None else convention.value
-           for convention in candidate}
+    way = {}
+    for convention in candidate:
+        way[convention.aspect] = convention.value
+        if convention.value is None:
+            way[convention.aspect] = convention.id.partition("=")[2]
     is_unknown = way.get("ties") == "averaged" and "judged-only" in way
     is_of_another = "measure" in way and sum(bool(convention.measures) for convention in candidate) > 1
     return None if len(way) < len(candidate) or is_unknown or is_of_another else way
@@ -7134,14 +7138,12 @@ def _combined(candidate: Candidate) -> Optional[dict[str, Any]]:
 
 def _concerning(candidate: Candidate, group: Group) -> Candidate:
     """The conventions of a candidate that can change the values of a measure."""
-    return tuple([convention for convention in candidate
-                  if not convention.measures or group.name in convention.measures])
+    return tuple([each for each in candidate if not each.measures or group.name in each.measures])
 
 
 def _with(candidate: Candidate, other: Candidate) -> Candidate:
     """The conventions of two candidates."""
-    known = {convention.sentence for convention in candidate}
-    return (*candidate, *(convention for convention in other if convention.sentence not in known))
+    return (*candidate, *(each for each in other if each.sentence not in _key(candidate)))
 
 
 def _key(candidate: Candidate) -> frozenset[str]:
@@ -7150,14 +7152,14 @@ def _key(candidate: Candidate) -> frozenset[str]:
 
 
 class Seen(NamedTuple):
-    """A judged topic, and where ties are averaged, the first and last rank of each judged rank's score."""
+    """A judged topic; and if ties are averaged, for each tied rank the first and last one of its score."""
 
     judged: Any
     spans: Mapping[int, tuple[int, int]] = {}
 
 
 def _mean_weight(seen: Seen, rank: int, weight: Callable[[int], float]) -> float:
-    """The weight of a rank, or its mean over the ranks of equal score; 0 beyond the ranking."""
+    """The weight of a rank, or its mean over the ranks of equal score; beyond the ranking it is 0."""
     if rank not in seen.spans:
         return weight(rank)
     first, last = seen.spans[rank]
@@ -7169,8 +7171,8 @@ def _hits_under(seen: Seen, k: int) -> Value:
     """The relevant documents to be expected among the first k."""
     if not seen.spans:
         return count(seen.judged.relevant_to(k))
-    return add_up((), [_mean_weight(seen, rank, lambda at: float(at <= k))
-                       for rank in seen.judged.relevant_ranks])
+    ranks = seen.judged.relevant_ranks
+    return add_up(ranks, [_mean_weight(seen, rank, lambda at: float(at <= k)) for rank in ranks])
 
 
 def _relevant_by_span(seen: Seen) -> list[tuple[int, int, int]]:
@@ -7192,7 +7194,7 @@ def _ap_under(way: Way, seen: Seen, k: int = sys.maxsize) -> Value:
 
 
 def _expected_precisions(seen: Seen, k: int) -> Value:
-    """The sum of the precisions at relevant documents up to rank k, expected of ties in random order."""
+    """The sum of precisions at relevant documents up to rank k, as expected if ties are in random order."""
     terms = []
     above = 0
     for first, size, relevant in _relevant_by_span(seen):
@@ -7318,13 +7320,24 @@ def _bpref_under(way: Way, seen: Seen) -> Value:
     return add_up((), [1 - min(n, topic.num_rel) / topic.num_rel for n in above]) / topic.num_rel
 
 
+def _precision_under(way: Way, seen: Seen, k: int) -> Value:
+    """P@k, or hits(k) / min(k, N)."""
+    return _hits_under(seen, k) / (min(k, seen.judged.num_ret) if "p" in way else k)
+
+
+def _recall_under(way: Way, seen: Seen, k: int) -> Value:
+    """Recall@k, or hits(k) / min(R, k)."""
+    num_rel: int = seen.judged.num_rel
+    return _hits_under(seen, k) / (min(k, num_rel) if "recall" in way else num_rel)
+
+
 def _precision_at_least(seen: Seen, level: float) -> Value:
     """The largest precision at a recall of at least the level."""
     return _best_precision_from(seen.judged, math.ceil(level * seen.judged.num_rel - 1e-9))
 
 
 class Formula(NamedTuple):
-    """What replaces a measure's formula: for which aspects, and whether it knows ties in random order."""
+    """What takes the place of a measure's formula: for which aspects, and whether it can average ties."""
 
     aspects: tuple[str, ...]
     knows_ties: bool
@@ -7337,19 +7350,16 @@ _FORMULAS = {
     "map": Formula(("ap",), True, _ap_under),
     "map_cut": Formula(("ap",), True, _ap_under),
     "gm_map": Formula(("ap", "gm"), True, lambda way, seen: _log_under(way, _ap_under(way, seen))),
-    "Rprec": Formula((), True, lambda way, seen: (
-        _hits_under(seen, seen.judged.num_rel) / seen.judged.num_rel)),
+    "Rprec": Formula((), True, lambda way, seen: _recall_under({}, seen, seen.judged.num_rel)),
     "bpref": Formula(("bpref",), False, _bpref_under),
     "gm_bpref": Formula(("bpref", "gm"), False, lambda way, seen: _log_under(way, _bpref_under(way, seen))),
     "recip_rank": Formula((), True, _recip_rank_under),
     "iprec_at_recall": Formula(("iprec",), False, lambda way, seen, level: _precision_at_least(seen, level)),
     "11pt_avg": Formula(("iprec",), False, lambda way, seen, levels: add_up(
         (), [_precision_at_least(seen, level) for level in levels]) / len(levels)),
-    "P": Formula(("p",), True, lambda way, seen, k: _hits_under(seen, k) / (
-        min(k, seen.judged.num_ret) if "p" in way else k)),
-    "recall": Formula(("recall",), True, lambda way, seen, k: _hits_under(seen, k) / (
-        min(k, seen.judged.num_rel) if "recall" in way else seen.judged.num_rel)),
-    "relative_P": Formula((), True, lambda way, seen, k: _hits_under(seen, k) / min(k, seen.judged.num_rel)),
+    "P": Formula(("p",), True, _precision_under),
+    "recall": Formula(("recall",), True, _recall_under),
+    "relative_P": Formula((), True, lambda way, seen, k: _recall_under({"recall": ""}, seen, k)),
     "success": Formula((), True, _success_under),
     "Rprec_mult": Formula(("rprec-mult",), False, lambda way, seen, multiple: recall(
         seen.judged, math.floor(multiple * seen.judged.num_rel + 0.5))),
@@ -7366,8 +7376,7 @@ _FORMULAS = {
 }
 _WITHOUT_ORDER = ("num_", "set_", "utility")  # how the names of measures begin that look at no order
 
-# for micro-averages: what is summed before it is divided
-_COUNTED: dict[str, Callable[..., tuple[int, int]]] = {
+_COUNTED: dict[str, Callable[..., tuple[int, int]]] = {  # what micro-averages add up before they divide
     "P": lambda topic, k: (len(topic.relevant_to(k)), min(k, topic.num_ret)),
     "recall": lambda topic, k: (len(topic.relevant_to(k)), topic.num_rel),
     "set_P": lambda topic: (topic.hits, topic.num_ret),
@@ -7376,7 +7385,7 @@ _COUNTED: dict[str, Callable[..., tuple[int, int]]] = {
 
 
 def _function_under(way: Way, measure: Measure) -> Callable[..., float]:
-    """What computes a measure under a way, of a topic as seen and the arguments; NaN if not known."""
+    """What computes a measure, given a topic and arguments; it gives NaN where it cannot average ties."""
     formula = _FORMULAS.get(measure.name)
     is_averaged = way.get("ties") == "averaged" and not measure.name.startswith(_WITHOUT_ORDER)
     if is_averaged and not (formula and formula.knows_ties):
@@ -7420,17 +7429,8 @@ class Order(NamedTuple):
     tied: list[tuple[int, list[int]]]
 
 
-class Placed(NamedTuple):
-    """The documents that matter in order, and where ties are averaged, first and last rank of the scores."""
-
-    size: int
-    ranks: Sequence[int]
-    docnos: Sequence[bytes]
-    spans: Mapping[int, tuple[int, int]]
-
-
 class Audit:
-    """A run and its judgments, to be evaluated in many ways; `in_run` is how many topics the run has."""
+    """A run and its judgments, to be evaluated in one way after another; the run has `in_run` topics."""
 
     def __init__(self, qrels: Mapping[bytes, Any], run: Mapping[bytes, Retrieved], in_run: int,
                  settings: Settings):
@@ -7441,25 +7441,22 @@ class Audit:
         self.all_topics = sorted(qrels)
         self.both = sorted(qrels.keys() & run.keys())
         self.are_grades = settings.rel_format == "qrels"
-        self._counts = {topic: Counter(of_topic.values()) for topic, of_topic in qrels.items()
-                        if self.are_grades}
+        self._counts = {topic: Counter(judged.values()) for topic, judged in qrels.items() if self.are_grades}
         self._orders: dict[Any, Order] = {}
-        self._placed: dict[Any, Placed] = {}
         self._seen: dict[Ranked, dict[bytes, Seen]] = {}
 
     def ranked(self, way: Way, own: Iterable[tuple[str, Any]] = ()) -> Ranked:
         """How topics are ranked and judged under a way, for a column that fixes some settings of its own."""
         base = self.settings
         changes = {"release": way.get("release", base.release), "depth": way.get("depth", base.depth),
-                   "relevance_level": way.get("level", base.relevance_level), **dict(own)}
+                   "relevance_level": way.get("level", base.relevance_level),
+                   "judged_only": base.judged_only or "judged-only" in way, **dict(own)}
         depths = [depth for depth in (way.get("depth", base.depth), changes["depth"]) if depth is not None]
-        changes["depth"] = min(depths, default=None)
-        judged_only = base.judged_only or "judged-only" in way
-        settings = base._replace(complete=False, judged_only=judged_only, **changes)
+        settings = base._replace(**{**changes, "complete": False, "depth": min(depths, default=None)})
         return Ranked(settings, way.get("ties", ""), "order" in way, "topic-document" in way)
 
     def order(self, topic: bytes, ranked: Ranked) -> Order:
-        """A topic's judged documents (in other formats all) by descending score, or by the rank column."""
+        """A topic's documents by score or by the rank column: those that are judged, in other formats all."""
         key = topic, ranked.settings.release.name, ranked.by_rank_column, ranked.without_topic
         if key in self._orders:
             return self._orders[key]
@@ -7482,16 +7479,12 @@ class Audit:
         self._orders[key] = Order(len(numbers), settled, tied)
         return self._orders[key]
 
-    def placed(self, topic: bytes, ranked: Ranked) -> Placed:
-        """The places of a topic's documents; kept, because other depths and levels ask again."""
-        level = max(ranked.settings.relevance_level, 0) if ranked.ties.startswith("relevant") else 0
-        key = topic, ranked.settings.release.name, level, ranked[1:]
-        if key in self._placed:
-            return self._placed[key]
+    def _placed(self, topic: bytes,
+                ranked: Ranked) -> tuple[list[tuple[int, bytes]], dict[int, tuple[int, int]]]:
+        """(rank, docno) of what matters; and where ties are averaged, which ranks share a score."""
         docnos, _, ranks = self.run[topic]
         order = self.order(topic, ranked)
-        placed = list(order.settled)
-        spans = {}
+        placed, spans = list(order.settled), {}
         judged: Mapping[bytes, Any] = self.qrels[topic] if self.are_grades else dict.fromkeys(docnos)
         descending = REL_FORMATS[ranked.settings.rel_format].ties_ascending == (ranked.ties == "reversed")
         for first, same in order.tied:
@@ -7501,15 +7494,12 @@ class Audit:
             if ranked.ties == "rank-column":
                 numbers.sort(key=ranks.__getitem__)
             elif ranked.ties.startswith("relevant"):
-                numbers.sort(key=lambda i: judged.get(docnos[i], -1) >= level,
-                             reverse=ranked.ties == "relevant-first")
+                level, is_first = max(ranked.settings.relevance_level, 0), ranked.ties == "relevant-first"
+                numbers.sort(key=lambda i: judged.get(docnos[i], -1) >= level, reverse=is_first)
             placed += [(first + place, docnos[i]) for place, i in enumerate(numbers) if docnos[i] in judged]
             if ranked.ties == "averaged":
                 spans.update(dict.fromkeys(range(first, first + len(same)), (first, first + len(same) - 1)))
-        placed.sort()
-        self._placed[key] = Placed(order.size, array("l", [rank for rank, _ in placed]),
-                                   [docno for _, docno in placed], spans)
-        return self._placed[key]
+        return sorted(placed), spans
 
     def seen(self, topic: bytes, ranked: Ranked) -> Seen:
         """A topic, ranked and judged; kept for other measures until enough other rankings were asked for."""
@@ -7523,23 +7513,22 @@ class Audit:
     def _judge(self, topic: bytes, ranked: Ranked) -> Seen:
         """Judge a topic."""
         settings, judgments = ranked.settings, self.qrels[topic]
-        size, ranks, docnos, spans = (self.placed(topic, ranked) if topic in self.run else
-                                      Placed(1, [], [], {}))
+        placed, spans = self._placed(topic, ranked) if topic in self.run else ([], {})
+        size = self.order(topic, ranked).size if topic in self.run else 1
         if not self.are_grades:
-            scores = {docno: -float(rank) for rank, docno in zip(ranks, docnos)} or {_UNPOOLED: 0.0}
+            scores = {docno: -float(rank) for rank, docno in placed} or {_UNPOOLED: 0.0}
             try:
                 return Seen(REL_FORMATS[settings.rel_format].judge(judgments, scores, [settings])[0])
             except TrecEvalError as error:
                 raise TrecEvalError(f"topic {_quoted(topic)}: {error}", status=4) from None
         if settings.depth is not None and settings.depth < size:
             size = settings.depth
-            begins = [spans[rank][0] if rank in spans else rank for rank in ranks] if spans else ranks
-            ranks = ranks[:bisect_right(begins, size)]
+            placed = [(rank, docno) for rank, docno in placed if spans.get(rank, (rank,))[0] <= size]
         counts = self._counts[topic]
         if settings.grades_as:
             judgments = _regraded(judgments, settings.grades_as)
             counts = Counter(judgments.values())
-        grades = {rank: judgments[docno] for rank, docno in zip(ranks, docnos)}
+        grades = {rank: judgments[docno] for rank, docno in placed}
         if settings.judged_only:
             judged = [grade for grade in grades.values() if grade >= 0]
             grades, size = dict(enumerate(judged, start=1)), len(judged)
@@ -7556,8 +7545,13 @@ class Audit:
     def has_relevant(self, topic: bytes, way: Way) -> bool:
         """Whether any document of a topic is relevant."""
         level = max(way.get("level", self.settings.relevance_level), 0)
-        groups = [self.qrels[topic]] if self.are_grades else self.qrels[topic].values()
-        return any(grade >= level for grades in groups for grade in grades.values())
+        return any(grade >= level for judged in self.judgments(topic) for grade in judged.values())
+
+    def judgments(self, topic: bytes) -> Iterable[Mapping[bytes, int]]:
+        """The grades of a topic, by each of several people; none if judgments are preferences."""
+        if self.settings.rel_format == "qrels_jg":
+            return cast(Iterable[Mapping[bytes, int]], self.qrels[topic].values())
+        return [self.qrels[topic]] if self.are_grades else []
 
     def value(self, way: Way, rows: Rows, group: Group, i: int) -> Optional[float]:
         """What comes out for a value of a group; None if nothing does."""
@@ -7650,130 +7644,102 @@ def _agrees(value: Optional[float], reported: Reported, way: Way) -> bool:
 
 
 def _conventions(audit: Audit, report: Report) -> list[Convention]:
-    """The conventions that could change a value that departs, those that concern most measures first."""
+    """The conventions that could change a value that departs."""
     settings = audit.settings
+    impossible = _impossible(audit)
+    found = [each for each in _CONVENTIONS if each.id not in impossible and each.aspect not in impossible]
     other = next(release for release in RELEASES.values() if release != settings.release)
-    found = [Convention(f"release={other.name}", f"the rules of trec_eval {other.name} are followed", (),
-                        f"--release {other.name}", other), *_ranking_conventions(audit)]
-    judgments: Iterable[Mapping[Any, int]] = audit.qrels.values()
-    if settings.rel_format == "qrels_jg":
-        judgments = [grades for groups in audit.qrels.values() for grades in groups.values()]
-    if settings.rel_format in ("qrels", "qrels_jg"):
-        there = {grade for grades in judgments for grade in grades.values()}
-        found += [Convention(f"level={level}", f"documents are relevant from grade {level} on", (),
-                             f"-l {level}", level)
-                  for level in range(1, 11)
-                  if level != settings.relevance_level and (level <= 3 or level in there)]
-        if not settings.judged_only:
-            found.append(Convention("judged-only", "unjudged documents are removed from the ranking", (),
-                                    "-J"))
-    longest = max((len(retrieved.docnos) for retrieved in audit.run.values()), default=0)
+    found.append(Convention(f"release={other.name}", f"the rules of trec_eval {other.name} are followed", (),
+                            f"--release {other.name}", other))
+    judgments = [judged for topic in audit.qrels for judged in audit.judgments(topic)]
+    grades = {grade for judged in judgments for grade in judged.values()}
+    for level in range(1, 11) if grades else ():
+        if level != settings.relevance_level and (level <= 3 or level in grades):
+            found.append(Convention(f"level={level}", f"documents are relevant from grade {level} on", (),
+                                    f"-l {level}", level))
+    longest = max(len(retrieved.docnos) for retrieved in audit.run.values())
     here = longest if settings.depth is None else min(longest, settings.depth)
-    found += [Convention(f"depth={depth}", f"rankings are cut at {_plural(depth, 'document')}", (),
-                         f"-M {depth}", depth)
-              for depth in _cutoffs(report) if min(depth, longest) != here]
-    found += [*_topic_conventions(audit, report), *_figure_conventions(report)]
-    departing = [group for group in report.groups.values() if group.departing]
-    if audit.are_grades:
-        found += [*_FORMULA_CONVENTIONS,
-                  Convention("rbp=largest-grade", "grades are divided by the largest one of all topics "
-                             "in rbp", _RBP, value=max(1, *there)),
-                  Convention("rbp-resid=depth", "rbp_resid has p^depth (p^1000 where no depth is set) "
-                             "in place of p^N", ("rbp_resid",), value=settings.depth or 1000)]
-        for group in departing:
-            found += _other_measures(group, settings, _cutoffs(report))
-    return [convention for convention in found
-            if any(_concerning((convention,), group) for group in departing)]
-
-
-def _ranking_conventions(audit: Audit) -> list[Convention]:
-    """What else can rank documents, where that differs here."""
-    found = []
-    if any(len(set(array("f", retrieved.scores))) < len(retrieved.docnos)
-           for retrieved in audit.run.values()):
-        reverse = "descending" if REL_FORMATS[audit.settings.rel_format].ties_ascending else "ascending"
-        found = [Convention(f"ties=docno-{reverse}",
-                            f"documents of equal score are ordered by {reverse} docno", value="reversed"),
-                 Convention("ties=file", "documents of equal score are ordered as in the run file"),
-                 Convention("ties=rank-column",
-                            "documents of equal score are ordered by the rank column of the run")]
-        if audit.are_grades:
-            found += [
-                Convention("ties=relevant-last",
-                           "documents of equal score are ordered with the relevant ones last"),
-                Convention("ties=relevant-first",
-                           "documents of equal score are ordered with the relevant ones first")]
-        if audit.are_grades and not audit.settings.judged_only:
-            found.append(Convention("ties=averaged",
-                                    "values are averaged over all orders of documents of equal score"))
-    here = audit.ranked({})
-    by_rank = here._replace(by_rank_column=True)
-    if any(len(set(audit.run[topic].ranks)) == len(audit.run[topic].ranks)
-           and audit.order(topic, here).settled != audit.order(topic, by_rank).settled
-           for topic in audit.both):
-        found.append(Convention("order=rank-column",
-                                "documents are ranked by the rank column, although scores differ"))
-    if any(topic in retrieved.docnos for topic, retrieved in audit.run.items()):
-        found.append(Convention("topic-document=removed", "a document with the name of its topic is removed"))
-    return found
-
-
-def _cutoffs(report: Report) -> list[int]:
-    """The cutoffs to try: those of most tools, and those in the names of the report."""
     names = {value.name for group in report.groups.values() for value in group.values}
     names.update(name for name, _, _ in report.left_out)
     ends = [re.search(r"[@_.]([1-9][0-9]{0,6})$", name) for name in names]
-    return sorted({5, 10, 20, 50, 100, 1000} | {int(end.group(1)) for end in ends if end})
+    cuts = sorted({5, 10, 20, 50, 100, 1000} | {int(end.group(1)) for end in ends if end})
+    for depth in cuts:
+        if min(depth, longest) != here:
+            found.append(Convention(f"depth={depth}", f"rankings are cut at {_plural(depth, 'document')}", (),
+                                    f"-M {depth}", depth))
+    found += [*_shifts(audit, report), *_roundings(report)]
+    departing = [group for group in report.groups.values() if group.departing]
+    if audit.are_grades:
+        found.append(Convention("rbp=largest-grade", "rbp divides grades by the largest one of all topics",
+                                _RBP, value=max(1, *grades)))
+        found.append(Convention("rbp-resid=depth", "rbp_resid has p^depth (or p^1000) in place of p^N",
+                                ("rbp_resid",), value=settings.depth or 1000))
+        for group in departing:
+            found += _other_measures(group, settings, cuts)
+    return [each for each in found if any(_concerning((each,), group) for group in departing)]
 
 
-def _topic_conventions(audit: Audit, report: Report) -> list[Convention]:
-    """Which topics can count in averages, and whether values can be those of other topics."""
-    is_complete = audit.settings.complete
-    found = []
-    if len(audit.both) < len(audit.all_topics):
-        found.append(Convention("topics=with-results", "topics that are missing from the run are ignored",
-                                (), "without -c")
-                     if is_complete else
-                     Convention("topics=complete", "topics that are missing from the run are counted as 0",
-                                (), "-c"))
-    if audit.in_run != len(audit.all_topics if is_complete else audit.both):
-        found.append(Convention("topics=in-run", "averages are over all topics in the run, judged or not"))
-    if audit.settings.rel_format in ("qrels", "qrels_jg"):
-        found.append(Convention("topics=with-relevant",
-                                "topics without a relevant document do not count in averages"))
-    several = tuple(name for name, group in report.groups.items()
-                    if len({value.topic for value in group.values} - {None}) > 2)
-    by_number = sorted(audit.both, key=lambda topic: (len(topic), topic))
-    for how, topics in (("in byte order", audit.both), ("in numeric order", by_number),
-                        ("in the run", list(audit.run))):
-        if several and (how == "in byte order" or topics != audit.both):
-            for which, shifted in ("next", topics[1:] + topics[:1]), ("previous", topics[-1:] + topics[:-1]):
-                found.append(Convention("topics-shifted", f"each topic has the values of the {which} one "
-                                        f"{how}", several, value=dict(zip(topics, shifted))))
+def _impossible(audit: Audit) -> set[str]:
+    """Ids and aspects of conventions that change nothing here."""
+    settings = audit.settings
+    rel_format = REL_FORMATS[settings.rel_format]
+    found = {"ties=docno-ascending" if rel_format.ties_ascending else "ties=docno-descending",
+             "topics=complete" if settings.complete else "topics=with-results"}
+    if not any(len(set(array("f", each.scores))) < len(each.scores) for each in audit.run.values()):
+        found.add("ties")
+    if not audit.are_grades:
+        found.update(("ties=relevant-last", "ties=relevant-first", "ties=averaged"))
+    if settings.rel_format not in ("qrels", "qrels_jg"):
+        found.update(("judged-only", "with-relevant"))
+    if settings.judged_only:
+        found.update(("judged-only", "ties=averaged"))
+    here = audit.ranked({})
+    by_rank = here._replace(by_rank_column=True)
+    are_ranked = [topic for topic, each in audit.run.items() if len(set(each.ranks)) == len(each.ranks)]
+    if all(audit.order(topic, here).settled == audit.order(topic, by_rank).settled for topic in are_ranked):
+        found.add("order")
+    if not any(topic in retrieved.docnos for topic, retrieved in audit.run.items()):
+        found.add("topic-document")
+    if len(audit.both) == len(audit.all_topics):
+        found.update(("topics=complete", "topics=with-results"))
+    if audit.in_run == len(audit.all_topics if settings.complete else audit.both):
+        found.add("topics=in-run")
     return found
 
 
-def _figure_conventions(report: Report) -> list[Convention]:
-    """How else values can become figures."""
-    found = [Convention("rounding=cut-off", "figures are cut off instead of rounded"),
-             Convention("rounding=topics-first",
-                        "averages are taken over rounded values, as they are shown for topics")]
+def _shifts(audit: Audit, report: Report) -> list[Convention]:
+    """That each topic has the values of the next or the previous one, in some order of topics."""
+    several = tuple(name for name, group in report.groups.items()
+                    if len({value.topic for value in group.values} - {None}) > 2)
+    orders = {"in byte order": audit.both, "in the run": list(audit.run),
+              "in numeric order": sorted(audit.both, key=lambda topic: (len(topic), topic))}
+    found = []
+    for how, topics in orders.items():
+        if several and (how == "in byte order" or topics != audit.both):
+            for which, shifted in ("next", topics[1:] + topics[:1]), ("previous", topics[-1:] + topics[:-1]):
+                sentence = f"each topic has the values of the {which} one {how}"
+                neighbours = dict(zip(topics, shifted))
+                found.append(Convention("topics-shifted", sentence, several, value=neighbours))
+    return found
+
+
+def _roundings(report: Report) -> list[Convention]:
+    """To how many decimals figures can have been rounded although more are shown."""
     groups = [group for group in report.groups.values() if not group.is_count]
     shown = {group.name: max(value.shown for value in group.values) for group in groups}
     known = {group.name: max(value.decimals for value in group.values) for group in groups}
+    found = []
     for decimals in range(1, 7):
         names = tuple(name for name in shown if shown[name] <= decimals < known[name])
-        # values of one decimal are too common to mean much
-        if names and (decimals > 1 or max(shown.values()) <= 1):
+        if names and (decimals > 1 or max(shown.values()) <= 1):  # figures such as 0.5 are common anyway
             text = _plural(decimals, "decimal")
-            found.append(Convention(f"rounding={text.replace(' ', '-')}",
-                                    f"figures are rounded to {text}, although more are shown", names,
-                                    value=decimals))
+            identifier = f"rounding={text.replace(' ', '-')}"
+            found.append(Convention(identifier, f"figures are rounded to {text}", names, value=decimals))
     return found
 
 
-_UNCUT = ("map", "gm_map", "Rprec", "bpref", "recip_rank", "ndcg", "infAP", "11pt_avg", "set_P",
-          "set_recall", "set_F")
+_UNCUT = ("map", "gm_map", "Rprec", "bpref", "recip_rank", "ndcg", "infAP", "11pt_avg", "set_P", "set_recall",
+          "set_F")
 _CUT = ("P", "recall", "success", "map_cut", "ndcg_cut", "relative_P")
 
 
@@ -7804,13 +7770,16 @@ def _other_measures(group: Group, settings: Settings, cuts: Sequence[int]) -> li
 class Joint(NamedTuple):
     """The conventions that explain most of the measures that depart.
 
-    others  candidates that explain the same
-    chance  that wrong numbers would fit like that
+    others   candidates that explain the same
+    groups   these measures
+    spoiled  measures that agree, but not under these conventions
+    chance   that wrong numbers would fit like that
     """
 
     candidate: Candidate
     others: list[Candidate]
     groups: list[Group]
+    spoiled: list[Group]
     chance: float
 
 
@@ -7832,8 +7801,7 @@ class Search:
         self.pairs = 0  # tried
         self._most_pairs = most_pairs
         self._say = say
-        # by measure and candidate, whether all values come out
-        self._known: dict[tuple[str, frozenset[str]], bool] = {}
+        self._known: dict[tuple[str, frozenset[str]], bool] = {}  # whether a candidate explains a measure
         self._conventions = _conventions(audit, report) if self.departing else []
 
     def joint(self) -> Optional[Joint]:
@@ -7883,7 +7851,7 @@ class Search:
                     self._try_on(group, _concerning(candidate, group), shared)
 
     def _try_on(self, group: Group, candidate: Candidate, shared: dict[frozenset[str], Rows]) -> None:
-        """See if a measure's values come out under a candidate; `shared` has topics' values under others."""
+        """See whether a measure's values come out; `shared` has values of topics under other candidates."""
         if not candidate or (group.name, _key(candidate)) in self._known:
             return
         group.tried += 1
@@ -7899,7 +7867,7 @@ class Search:
             hits += _agrees(value, group.values[i], way)
         is_found = hits == len(group.figures) and self.audit.agrees(way, rows, group)
         self._known[group.name, _key(candidate)] = is_found
-        if is_found:
+        if is_found and group.departing:
             group.found.append(candidate)
         elif hits:
             group.nearly.append((hits, candidate))
@@ -7909,19 +7877,17 @@ class Search:
         concerning = _concerning(candidate, group)
         if not concerning:
             return not group.departing
-        key = group.name, _key(concerning)
-        if key not in self._known:
-            way = _combined(concerning) or {}
-            self._known[key] = self.audit.agrees(way, Rows(self.audit, way, group), group)
-        return self._known[key]
+        self._try_on(group, concerning, {})
+        return self._known[group.name, _key(concerning)]
 
     def _explained(self, candidate: Candidate) -> list[Group]:
         """The measures that depart and that a candidate explains."""
         return [group for group in self.departing if self._explains(candidate, group)]
 
-    def _spoiled(self, candidate: Candidate) -> int:
-        """How many measures would agree no more."""
-        return sum(not group.departing and not self._explains(candidate, group) for group in self.groups)
+    def _spoiled(self, candidate: Candidate) -> list[Group]:
+        """The measures that would agree no more."""
+        agreeing = [group for group in self.groups if not group.departing]
+        return [group for group in agreeing if not self._explains(candidate, group)]
 
     def _best(self) -> Optional[Joint]:
         """The conventions that explain most measures and spoil fewest; of these the fewest conventions."""
@@ -7934,7 +7900,7 @@ class Search:
         if not pool:
             return None
         most = [pool[key] for key in sorted(pool, key=lambda key: (-times[key], len(key)))[:_MOST_COMPARED]]
-        ranks = [(len(self._explained(candidate)) - self._spoiled(candidate), -len(candidate))
+        ranks = [(len(self._explained(candidate)) - len(self._spoiled(candidate)), -len(candidate))
                  for candidate in most]
         best = most[ranks.index(max(ranks))]
         explained = self._explained(best)
@@ -7946,10 +7912,10 @@ class Search:
         """A joint verdict."""
         explained = self._explained(candidate)
         chance = _chance_of_some([group.chance for group in self.departing], len(explained))
-        return Joint(candidate, others, explained, chance)
+        return Joint(candidate, others, explained, self._spoiled(candidate), chance)
 
     def _grown(self, joint: Joint) -> Joint:
-        """A verdict with more conventions, which explain other measures beyond accident and spoil none."""
+        """A verdict with further conventions, if they explain more, not by accident, and spoil nothing."""
         more = {_key(merged): merged for group in self.departing if group not in joint.groups
                 for merged in (_with(joint.candidate, other) for other in group.found[:_MOST_COMPARED])}
         best = joint
@@ -7958,15 +7924,14 @@ class Search:
                 continue
             explained = self._explained(candidate)
             new = [group for group in explained if group not in joint.groups]
-            loses_none = len(explained) == len(joint.groups) + len(new)
             is_strong = math.prod(group.chance for group in new) <= _WEAK
-            is_better = len(explained) > len(best.groups) and loses_none and is_strong
-            if is_better and self._spoiled(candidate) <= self._spoiled(joint.candidate):
+            is_better = len(explained) > len(best.groups) and is_strong
+            if is_better and len(self._spoiled(candidate)) <= len(joint.spoiled):
                 best = self._joint(candidate, [])
         return joint if best is joint else self._grown(best)
 
     def nearest(self, group: Group, joint: Optional[Joint]) -> Optional[tuple[Candidate, list[int]]]:
-        """A candidate that gives most values of an unexplained measure, if any does, and which remain."""
+        """The candidate that explains most values of a measure, if nearly all, and what remains."""
         nearly = sorted(group.nearly, key=lambda item: item[0], reverse=True)[:3]
         candidates = [candidate for _, candidate in nearly]
         if joint:
@@ -7977,14 +7942,14 @@ class Search:
             rows = Rows(self.audit, way, group)
             remaining = [i for i, value in enumerate(group.values)
                          if not _agrees(self.audit.value(way, rows, group, i), value, way)]
-            least = min(len(group.departing) / 2, len(group.values) / 5)  # of which fewer must remain
-            if len(remaining) <= least and (best is None or len(remaining) < len(best[1])):
+            is_near = len(remaining) <= min(len(group.departing) / 2, len(group.values) / 5)
+            if is_near and (best is None or len(remaining) < len(best[1])):
                 best = candidate, remaining
         return best
 
 
 def _chance_of_some(chances: Sequence[float], count: int) -> float:
-    """A bound for the chance that so many measures or more fit by accident: a sum over all ways to choose."""
+    """A bound for the chance that so many measures fit by accident: the sum over all choices of them."""
     sums = [1.0] + [0.0] * count
     for chance in chances:
         for k in range(count, 0, -1):
@@ -8028,9 +7993,8 @@ def _audit(report: Report, audit: Audit, most_pairs: int, say: Callable[[str], N
     are_percentages = _read_percentages(report)
     _leave_out_coarse(report)
     if not report.groups:
-        left_out = _not_compared(report)
-        raise TrecEvalError(f"{report.file}: expected values that can be compared, found none"
-                            f"{': ' if left_out else ''}{left_out}")
+        left_out = f": {_not_compared(report)}" if report.left_out else ""
+        raise TrecEvalError(f"{report.file}: expected values that can be compared, found none{left_out}")
     for group in report.groups.values():
         group.departing = [i for i, value in enumerate(group.values) if not _agrees(group.here[i], value, {})]
         group.track(len(audit.all_topics) <= _FEW_TOPICS)
@@ -8068,17 +8032,16 @@ def _verdict_lines(verdict: Verdict, files: Sequence[str], digits: int) -> list[
     report, joint, search = verdict.report, verdict.joint, verdict.search
     total = verdict.compared + sum(report.left_out.values())
     left_out = _not_compared(report)
+    left_out = f"; not compared: {left_out}" if left_out else ""
     lines = [f"{verdict.compared} of {_plural(total, 'value')} in {report.file} compared, "
-             f"{verdict.agreeing} agree" + (f"; not compared: {left_out}" if left_out else ""),
-             f"  {signature(search.audit.settings)}"]
+             f"{verdict.agreeing} agree{left_out}", f"  {signature(search.audit.settings)}"]
     if verdict.are_percentages:
         lines.append("  figures are percentages: they are divided by 100 before they are compared")
-    reported = {value.topic for group in report.groups.values() for value in group.values
-                if value.topic is not None}
-    missing = sorted(reported - search.audit.run.keys())
+    topics = {value.topic for group in report.groups.values() for value in group.values}
+    missing = sorted(topic for topic in topics if topic is not None and topic not in search.audit.run)
     if missing and not search.audit.settings.complete:
         lines.append("  topics in the qrels that the run lacks, and which count with -c alone: "
-                     f"{_some([*map(_shown_name, missing)])}")
+                     f"{_some([_shown_name(topic) for topic in missing])}")
     jointly = joint.groups if joint and joint.chance <= _WEAK else []
     if joint:
         lines += ["", *_joint_lines(joint, search.departing)]
@@ -8088,8 +8051,9 @@ def _verdict_lines(verdict: Verdict, files: Sequence[str], digits: int) -> list[
     for group in search.departing:
         if group not in jointly:
             verb = "does" if len(group.departing) == 1 else "do"
-            lines += ["", f"{group.name}: {len(group.departing)} of {_plural(len(group.values), 'value')} "
-                      f"{verb} not agree", *_worst_table([(group, i) for i in _worst(group)], digits),
+            values = _plural(len(group.values), "value")
+            lines += ["", f"{group.name}: {len(group.departing)} of {values} {verb} not agree",
+                      *_worst_table([(group, i) for i in _worst(group)], digits),
                       *_group_lines(group, verdict, files)]
     return lines
 
@@ -8101,13 +8065,15 @@ def _joint_lines(joint: Joint, departing: Sequence[Group]) -> list[str]:
     if is_weak:
         verb = "is consistent with" if is_one else "are consistent with"
     of = "all" if len(joint.groups) == len(departing) else f"{len(joint.groups)} of"
-    what = ("the measure that departs" if len(departing) == 1 else
-            f"{of} {len(departing)} measures that depart")
-    return [f"{_plural(len(joint.candidate), 'convention')} {verb} {what}: "
-            f"{', '.join(group.name for group in joint.groups)}",
-            *(f"  {convention.text}" for convention in joint.candidate),
-            *(f"  or {_conventions_in_words(candidate)}" for candidate in joint.others[:_MOST_EXPLANATIONS]),
-            _strength(joint.chance, joint.groups)]
+    what = f"{of} {len(departing)} measures that depart" if len(departing) > 1 else "the measure that departs"
+    count = "one convention" if is_one else f"{len(joint.candidate)} conventions"
+    lines = [f"{count} {verb} {what}: {', '.join(group.name for group in joint.groups)}",
+             *(f"  {convention.text}" for convention in joint.candidate),
+             *(f"  or {_conventions_in_words(candidate)}" for candidate in joint.others[:_MOST_EXPLANATIONS]),
+             _strength(joint.chance, joint.groups)]
+    if joint.spoiled:
+        lines.append(f"  but then {_some([group.name for group in joint.spoiled])} would no longer agree")
+    return lines
 
 
 def _conventions_in_words(candidate: Candidate) -> str:
@@ -8165,10 +8131,9 @@ def _group_lines(group: Group, verdict: Verdict, files: Sequence[str]) -> list[s
     found = _of_group(group, verdict.joint)
     if not found:
         return _unexplained(group, verdict, files)
-    lines = ["  its values come out if" if group.chance <= _WEAK else
-             "  its values would come out, though that proves little, if",
-             f"    {_conventions_in_words(found[0])}",
-             *(f"    or {_conventions_in_words(candidate)}" for candidate in found[1:_MOST_EXPLANATIONS])]
+    verb = "come out" if group.chance <= _WEAK else "would come out, though that proves little,"
+    lines = [f"  its values {verb} if", f"    {_conventions_in_words(found[0])}"]
+    lines += [f"    or {_conventions_in_words(candidate)}" for candidate in found[1:_MOST_EXPLANATIONS]]
     if len(found) > _MOST_EXPLANATIONS:
         lines.append(f"    or {len(found) - _MOST_EXPLANATIONS} more")
     joint = verdict.joint
@@ -8178,7 +8143,7 @@ def _group_lines(group: Group, verdict: Verdict, files: Sequence[str]) -> list[s
 
 
 def _unexplained(group: Group, verdict: Verdict, files: Sequence[str]) -> list[str]:
-    """What to say of unexplained values: what comes nearest, and how to see where they depart."""
+    """What to say of values that nothing explains: what comes nearest, and how to see where they depart."""
     search = verdict.search
     pairs = f", nor do two together ({_plural(search.pairs, 'pair')} tried)" if search.pairs else ""
     lines = [f"  no convention that is known here explains that{pairs}"]
@@ -8187,9 +8152,9 @@ def _unexplained(group: Group, verdict: Verdict, files: Sequence[str]) -> list[s
     if nearest:
         candidate, remaining = nearest
         scopes = _some([_scope(group.values[i].topic) for i in remaining], 3)
-        lines += [f"  nearest: {_conventions_in_words(candidate)}, which explains "
-                  f"{len(group.values) - len(remaining)} of {_plural(len(group.values), 'value')}; "
-                  f"not {scopes}"]
+        explained = len(group.values) - len(remaining)
+        lines.append(f"  nearest: {_conventions_in_words(candidate)}, which explains {explained} of "
+                     f"{_plural(len(group.values), 'value')}; not {scopes}")
     known = [group.values[i] for i in remaining if group.here[i] is not None]
     if not known:
         return [*lines, f"  nothing is computed here for {_scope(group.values[remaining[0]].topic)}"]
@@ -8243,9 +8208,9 @@ def _verdict_json(verdict: Verdict) -> str:
                              for candidate in _of_group(group, joint)],
             "worst": [{"topic": "all" if value.topic is None else _decode(value.topic), "measure": value.name,
                        "reported": value.text, "here": here} for value, here in worst]}
-    explained = joint and {"conventions": ids(joint.candidate),
-                           "measures": [group.name for group in joint.groups],
-                           "chance": joint.chance, "others": [ids(candidate) for candidate in joint.others]}
+    explained = joint and {
+        "conventions": ids(joint.candidate), "measures": [group.name for group in joint.groups],
+        "chance": joint.chance, "others": [ids(candidate) for candidate in joint.others]}
     return json.dumps({"compared": verdict.compared, "agreeing": verdict.agreeing, "not_compared": left_out,
                        "joint": explained, "measures": measures}, indent=1)
 
