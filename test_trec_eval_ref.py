@@ -6029,14 +6029,30 @@ def test_what_is_not_compared(tmp_path):
     assert b"9 values of foo0, foo1, foo2, foo3, foo4 and 4 more (not computed here)" in result.out
 
 
+@pytest.mark.parametrize("report", [
+    "map 0.47\nmap 0.4699\n", "map 0.4699\nmap 0.47\n", "map all 47 %\nMAP mean 0.4699\n",
+    '{"all": {"map": 0.47}, "mean": {"map": 0.4699}}', "map,0.47\nmap,0.4699\n"])
+def test_of_two_values_the_more_precise_one_is_compared(tmp_path, report):
+    result = audit_example(tmp_path, report)
+    assert result.status == 3 and result.out.startswith(b"1 of 1 value in report compared, 0 agree")
+    result = audit_example(tmp_path, report.replace("0.4699", "0.4736"))
+    assert result.status == 0 and result.out.startswith(b"1 of 1 value in report compared, 1 agree")
+
+
+def test_two_counts_must_be_equal(tmp_path):
+    assert audit_example(tmp_path, "num_ret 20\nnum_ret 20.0\n").status == 0
+    result = audit_example(tmp_path, "num_ret 20\nnum_ret 20.4\n")
+    assert result.status == 2 and "found 20.4 and, at report:1, 20" in result.err
+
+
 def test_what_other_tools_print(tmp_path):
     """The recorded output of ranx 0.3.21, which leaves ties as in the file, and of trectools 0.0.50."""
     files = [FIXTURES / "ties" / "qrels.txt", FIXTURES / "ties" / "run.txt"]
     result = run_main(["--json", "--audit", FIXTURES / "ties" / "ranx.json", *files])
     found = json.loads(result.out)
-    assert (result.status, found["compared"], found["agreeing"]) == (3, 11, 5)
+    assert (result.status, found["compared"], found["agreeing"]) == (3, 12, 5)
     assert found["joint"]["conventions"] == ["ties=file"] and found["joint"]["chance"] < 1e-9
-    assert len(found["joint"]["measures"]) == len(departing(found)) == 6
+    assert len(found["joint"]["measures"]) == len(departing(found)) == 7
     found = json.loads(run_main(["--json", "--audit", FIXTURES / "ties" / "trectools.txt", *files]).out)
     assert set(map(frozenset, [["rbp=p-0.8", "ties=averaged"]])) <= set(all_ids(found)["rbp"])
     assert frozenset(["ties=docno-ascending"]) in all_ids(found)["ndcg_cut"]

@@ -6633,8 +6633,9 @@ def _reported_column(name: str, settings: Settings) -> Optional[Named]:
     """What a report's name for a measure means, or None if nothing here computes it.
 
     Names are read as requests are.  Reports also have NAME_k for NAME@k, and
-    ranx has NAME-l2 for NAME(rel=2).
+    ranx has NAME-l2 for NAME(rel=2) and rbp.95 for rbp.p=0.95.
     """
+    name = re.sub("^rbp[.]([0-9]+)$", r"rbp.p=0.\1", name)
     level = re.search("-l([0-9]+)$", name)
     plain = name[:level.start()] if level else name
     stem, at, cut = re.sub("(_at)?_([0-9]+)$", r"@\2", plain).partition("@")
@@ -6937,7 +6938,7 @@ def _read_report(source: Source, settings: Settings, qrels: AbstractSet[bytes], 
         columns = _columns(requests, settings, Notes(), first_only=True)
         wanted = {_named(column, settings).key for column in columns}
     report = Report(source.name, {}, Counter(), [])
-    first: dict[Any, Reported] = {}
+    places: dict[Any, int] = {}  # in its group, of the value of a column and topic
     unknown = set()
     for name, label, entry in _oriented(entries, meaning, qrels | run):
         named, figure = meaning(name), _read_figure(entry.figure)
@@ -6959,10 +6960,15 @@ def _read_report(source: Source, settings: Settings, qrels: AbstractSet[bytes], 
         else:
             group = report.groups.setdefault(named.key[0], Group(named.key[0]))
             value = Reported(name, group.number(named), topic, entry.figure, *figure, entry.place)
-            known = first.setdefault((named.key, topic), value)
-            if known is value:
+            place = places.setdefault((named.key, topic), len(group.values))
+            if place == len(group.values):
                 group.values.append(value)
-            elif abs(known.value - value.value) > 0.500001 * 10.0 ** -min(known.decimals, value.decimals):
+                continue
+            known = group.values[place]
+            if value.decimals > known.decimals:  # the more precise one is compared
+                group.values[place] = value
+            tolerance = 0.500001 * 10.0 ** -min(known.decimals, value.decimals)
+            if abs(known.value - value.value) > (0.0 if group.is_count else tolerance):
                 expected = f"expected one value of {_quoted(name)} for {_scope(topic)}"
                 raise TrecEvalError(f"{value.place}: {expected}, found {value.text} and, at {known.place}, "
                                     f"{known.text}")
