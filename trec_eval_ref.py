@@ -8151,7 +8151,8 @@ def _group_lines(group: Group, verdict: Verdict, files: Sequence[str]) -> list[s
 def _unexplained(group: Group, verdict: Verdict, files: Sequence[str]) -> list[str]:
     """What to say of values that nothing explains: what comes nearest, and how to see where they depart."""
     search = verdict.search
-    pairs = f", nor do two together ({_plural(search.pairs, 'pair')} tried)" if search.pairs else ""
+    pairs = f", nor do two together ({_plural(search.pairs, 'pair')} tried)" if search.pairs else \
+        "; pairs of them were not tried"
     lines = [f"  no convention that is known here explains that{pairs}"]
     remaining = group.departing
     nearest = search.nearest(group, verdict.joint)
