@@ -6322,6 +6322,10 @@ def test_one_value_above_1_does_not_make_percentages_of_the_others(audited):
     assert b"  figures are percentages: they are divided by 100 before they are compared\n" in result.out
     result = audit(audited[50], re.sub("map 100 .*", "map 100 nan", right))
     assert b"map: 1 of 51 values does not agree" in result.out
+    raw = Tool(50, "rbp=raw").report(2, ("rbp",))
+    assert max(float(figure) for figure in raw.values()) > 1.01  # by which nothing is a percentage, either
+    result = audit(audited[50], lines_of(raw))
+    assert b"percentages" not in result.out and b"rbp has the grades as gains" in result.out
     values = run_main(["-m", "map", "-m", "dcg", "qrels.txt", "run.txt"], audited[50]).out
     assert audit(audited[50], re.sub(rb"dcg(\s+all\s+).*", rb"dcg\g<1>7.0000", values)).status == 3
 

@@ -7003,14 +7003,14 @@ def _read_percentages(report: Report) -> bool:
     """Divide percentages without a sign by 100; return whether there are any.
 
     It is decided over all values of measures between 0 and 1: some must be
-    above 1, and most come closer to what comes out here by the division.
+    above 1, and most more than ten times what comes out here.
     """
     values = [(group, i) for group in report.groups.values() for i, value in enumerate(group.values)
               if not group.is_count and group.name not in _UNBOUNDED and "%" not in value.text]
     pairs = [(group.values[i].value, group.here[i]) for group, i in values]
-    known = [(value, here) for value, here in pairs if here is not None and value and math.isfinite(value)]
-    closer = sum(abs(value / 100 - here) < abs(value - here) for value, here in known)
-    if not 1.01 < max((abs(value) for value, _ in known), default=0.0) <= 101 or closer <= len(known) / 2:
+    known = [(value, here) for value, here in pairs if here and math.isfinite(value)]
+    larger = sum(value > 10 * here for value, here in known)
+    if not 1.01 < max((abs(value) for value, _ in known), default=0.0) <= 101 or larger <= len(known) / 2:
         return False
     for group, i in values:
         value = group.values[i]
