@@ -3289,9 +3289,13 @@ class Progress:
 
     def show(self, topics: int, lines: int, fraction: float) -> None:
         """Topics done, lines read, and the fraction of the file, 0 if its size is not known."""
+        part = f", {int(100 * fraction)}%" if fraction else ""
+        self.say(f"{self.run}{_plural(topics, 'topic')}, {_plural(lines, 'line')} read{part}")
+
+    def say(self, text: str) -> None:
+        """Show a text, five times a second at most."""
         if time.monotonic() >= self._next:
-            part = f", {int(100 * fraction)}%" if fraction else ""
-            self._print(f"{self.run}{_plural(topics, 'topic')}, {_plural(lines, 'line')} read{part}")
+            self._print(text)
             self._next = time.monotonic() + 0.2
 
     def erase(self) -> None:
@@ -7797,16 +7801,16 @@ class Search:
     """The search for conventions that explain a report.
 
     most_pairs  how many pairs of conventions to try at most
-    say         shows how far it has come
+    progress    shows how far it has come
     """
 
-    def __init__(self, audit: Audit, report: Report, most_pairs: int, say: Callable[[str], None]):
+    def __init__(self, audit: Audit, report: Report, most_pairs: int, progress: Optional[Progress]):
         self.audit = audit
         self.groups = list(report.groups.values())
         self.departing = [group for group in self.groups if group.departing]
         self.pairs = 0  # tried
         self._most_pairs = most_pairs
-        self._say = say
+        self._progress = progress
         self._known: dict[tuple[str, frozenset[str]], bool] = {}  # whether a candidate explains a measure
         self._conventions = _conventions(audit, report) if self.departing else []
 
@@ -7850,7 +7854,8 @@ class Search:
                 of_ranking = tuple(convention for convention in candidate if convention.aspect in _OF_RANKING)
                 by_ranking.setdefault(_key(of_ranking), []).append(candidate)
         for done, members in enumerate(by_ranking.values()):
-            self._say(f"{done} of {_plural(len(by_ranking), 'ranking')} tried")
+            if self._progress:
+                self._progress.say(f"{done} of {_plural(len(by_ranking), 'ranking')} tried")
             for group in groups:
                 shared: dict[frozenset[str], Rows] = {}
                 for candidate in members:
@@ -7991,7 +7996,7 @@ class Verdict(NamedTuple):
 _FEW_TOPICS = 64  # with so many, averages are as cheap to compute as values of topics
 
 
-def _audit(report: Report, audit: Audit, most_pairs: int, say: Callable[[str], None]) -> Verdict:
+def _audit(report: Report, audit: Audit, most_pairs: int, progress: Optional[Progress]) -> Verdict:
     """Compare a report with what comes out here, and look for what explains it."""
     for group in report.groups.values():
         rows = Rows(audit, {}, group)
@@ -8004,7 +8009,7 @@ def _audit(report: Report, audit: Audit, most_pairs: int, say: Callable[[str], N
     for group in report.groups.values():
         group.departing = [i for i, value in enumerate(group.values) if not _agrees(group.here[i], value, {})]
         group.track(len(audit.all_topics) <= _FEW_TOPICS)
-    search = Search(audit, report, most_pairs, say)
+    search = Search(audit, report, most_pairs, progress)
     return Verdict(report, search, search.joint(), are_percentages)
 
 
@@ -8266,15 +8271,9 @@ def _audit_files(qrels: Source, run: Source, report: Source, settings: Settings,
     for topic in sorted(retrieved.keys() & judgments.duplicated):
         raise form.error(qrels, settings.release, topic)
     read = _read_report(report, settings, judgments.topics.keys(), in_run, requests, only)
-
-    def say(text: str) -> None:
-        """Show how far the search has come, five times a second."""
-        if progress and time.monotonic() >= progress._next:
-            progress._print(text)
-            progress._next = time.monotonic() + 0.2
     if most_pairs is None:
         most_pairs = _MOST_EVALUATIONS // len(retrieved)
-    verdict = _audit(read, Audit(judgments.topics, retrieved, len(in_run), settings), most_pairs, say)
+    verdict = _audit(read, Audit(judgments.topics, retrieved, len(in_run), settings), most_pairs, progress)
     options = [word for source in (qrels, run) if source.layout for word in source.layout.option.split()]
     lines = [_verdict_json(verdict)] if as_json else _verdict_lines(
         verdict, (*options, qrels.name, run.name), digits)
@@ -8546,26 +8545,26 @@ def _command(argv: Sequence[str]) -> tuple[int, Iterable[bytes]]:
             explanation_svg(_explanations(evaluated[0], evaluated[0].ordered()[0]), digits)
         if options["svg"] == "-":
             return 0, [picture.encode()]
+    printed: Iterable[bytes]
     if is_explained:
-        lines = _explanation(evaluated[0], runs[0], summary, "explain-all" in options, digits)
-        if "svg" in options:
-            _write_file(options["svg"], picture.encode())
-        return 0, lines
+        printed = _explanation(evaluated[0], runs[0], summary, "explain-all" in options, digits)
+    elif form == "text" and is_one:
+        printed = _report_lines(evaluated[0], per_topic, summary, digits)
+    elif form == "csv":
+        printed = [_encode(_report_csv(named, per_topic, summary))]
+    else:
+        if form == "json" and is_one:
+            text = _report_json(evaluated[0], per_topic, summary, requests)
+        elif form == "json":
+            text = _report_comparison_json(named, comparisons, per_topic, summary, requests)
+        elif form == "text":
+            text = "\n".join(_report_text(named, comparisons, per_topic, summary, digits))
+        else:
+            text = "\n".join(_report_table(named, comparisons, per_topic, summary, digits, form))
+        printed = [_encode(text) + b"\n"]
     if "svg" in options:
         _write_file(options["svg"], picture.encode())
-    if form == "text" and is_one:
-        return 0, _report_lines(evaluated[0], per_topic, summary, digits)
-    if form == "json" and is_one:
-        text = _report_json(evaluated[0], per_topic, summary, requests)
-    elif form == "json":
-        text = _report_comparison_json(named, comparisons, per_topic, summary, requests)
-    elif form == "csv":
-        return 0, [_encode(_report_csv(named, per_topic, summary))]
-    elif form == "text":
-        text = "\n".join(_report_text(named, comparisons, per_topic, summary, digits))
-    else:
-        text = "\n".join(_report_table(named, comparisons, per_topic, summary, digits, form))
-    return 0, [_encode(text) + b"\n"]
+    return 0, printed
 
 
 def _report_notes(lines: Sequence[str], is_strict: bool) -> None:
