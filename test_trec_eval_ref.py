@@ -2545,6 +2545,8 @@ RIGHT_RUNS = [
     ("one score", [f"{topic} Q0 d{i} {i} 1 t" for topic in range(9) for i in range(9)]),
     ("decimal ranks from last to first",
      [f"{topic} Q0 d{i} {9 - i}.0 {i} t" for topic in (1, 2) for i in (1, 2)]),
+    ("grades as scores, and scores as ranks",
+     [f"{topic} Q0 d{i} {9.5 - i} {(1, 3, 0)[i]} t" for topic in (1, 2) for i in range(3)]),
     ("decimal ranks that rise", [f"{topic} Q0 d{i} {i}.5 {9 - i} t" for topic in (1, 2) for i in (1, 2)]),
     ("negative scores", [f"{topic} Q0 d{i} {i} {-i} t" for topic in range(9) for i in range(9)]),
     ("ranks of before", [f"{topic} Q0 d{i} {i * 7 % 9} {-i} t" for topic in range(9) for i in range(9)]),
@@ -6041,6 +6043,7 @@ def test_of_two_values_the_more_precise_one_is_compared(tmp_path, report):
 
 def test_two_counts_must_be_equal(tmp_path):
     assert audit_example(tmp_path, "num_ret 20\nnum_ret 20.0\n").status == 0
+    assert audit_example(tmp_path, "map nan\nmap 0.4736\n").status == 2
     result = audit_example(tmp_path, "num_ret 20\nnum_ret 20.4\n")
     assert result.status == 2 and "found 20.4 and, at report:1, 20" in result.err
 

@@ -3200,8 +3200,8 @@ class RunReader:
         """Note what two lines of a block that have the same topic look like.
 
         Their scores rise with the ranks, or both columns have taken each other's
-        place: decimals fall in that of the ranks, and integers rise in that of
-        the scores.
+        place: decimals fall in that of the ranks, and integers rise by 1 in that
+        of the scores.
         """
         try:
             other = topics.index(topics[0], 1)
@@ -3210,7 +3210,7 @@ class RunReader:
         self._samples.append(_rise_together([ranks[0], ranks[other]], [scores[0], scores[other]]))
         decimals = _plain_scores([ranks[0], ranks[other]])
         if decimals and decimals[0] > decimals[1] and not decimals[0].is_integer() \
-                and scores[0] < scores[other] and scores[0].is_integer() and scores[other].is_integer():
+                and scores[0].is_integer() and scores[other] == scores[0] + 1:
             self._swapped.append(ranks[0])
 
     def _scores_may_rise(self) -> bool:
@@ -6972,7 +6972,8 @@ def _read_report(source: Source, settings: Settings, qrels: AbstractSet[bytes], 
             if value.decimals > known.decimals:  # the more precise one is compared
                 group.values[place] = value
             tolerance = 0.500001 * 10.0 ** -min(known.decimals, value.decimals)
-            if abs(known.value - value.value) > (0.0 if group.is_count else tolerance):
+            is_same = abs(known.value - value.value) <= (0.0 if group.is_count else tolerance)
+            if not is_same and value.text != known.text:  # one may be NaN
                 expected = f"expected one value of {_quoted(name)} for {_scope(topic)}"
                 raise TrecEvalError(f"{value.place}: {expected}, found {value.text} and, at {known.place}, "
                                     f"{known.text}")
