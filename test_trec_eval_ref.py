@@ -396,7 +396,7 @@ def test_lines_are_not_long(path):
 
 
 def test_formulas_are_found_soon():
-    assert SOURCE.splitlines().index('@measure("map")') + 1 < 540
+    assert SOURCE.splitlines().index('@measure("map")') + 1 < 550
 
 
 EXPECTED_RECIPROCAL_RANK = '''
@@ -504,6 +504,13 @@ def test_values_and_explanations_are_pickled(name, rel_format):
             again = pickled(explanation)
             assert pickled(explanation.column) == explanation.column == again.column
             assert trec_eval_ref.explanation_lines(again) == trec_eval_ref.explanation_lines(explanation)
+
+
+def test_what_a_value_was_not_told_is_empty():
+    value = trec_eval_ref.Value(0.5)
+    assert (value.ranks, value.terms, value.working) == ((), (), ())
+    with pytest.raises(AttributeError, match="'Value' object has no attribute 'rank'"):
+        value.rank
 
 
 # ---- Golden files: what trec_eval printed ----

@@ -342,9 +342,16 @@ class Value(float):
     0.0
     """
 
-    ranks: Sequence[Union[int, str]] = ()
-    terms: Sequence[float] = ()
-    working: tuple[Any, ...] = ()
+    ranks: Sequence[Union[int, str]]
+    terms: Sequence[float]
+    working: tuple[Any, ...]
+    __slots__ = ("ranks", "terms", "working")  # to make a Value takes half the time without a dict of its own
+
+    def __getattr__(self, name: str) -> tuple[()]:
+        """What has not been set."""
+        if name in Value.__slots__:
+            return ()
+        raise AttributeError(f"'Value' object has no attribute {name!r}")
 
     def __truediv__(self, divisor: float) -> Value:
         """The quotient, or 0 if the divisor is 0."""
@@ -1264,8 +1271,8 @@ def rank_biased_precision_residual(topic: JudgedRanking, p: float) -> Value:
     ranks = topic.at_unjudged(range(1, topic.num_ret + 1))
     if not ranks:
         return Value(0.0)
-    *powers, beyond = _powers(p, topic.num_ret)  # p^(k-1) for each rank k, and p^N
-    unjudged = add_up(ranks, topic.at_unjudged(powers))
+    *powers, beyond = topic.at_unjudged(_powers(p, topic.num_ret))  # p^(k-1) at their ranks k, and p^N
+    unjudged = add_up(ranks, powers)
     return unjudged.then(beyond + (1 - p) * unjudged, "{} + (1 - {}) * {}", beyond, p, unjudged)
 
 
@@ -2179,11 +2186,14 @@ def _checked(topic: str, documents: Any, kind: type, content: str, expected: str
     try:
         if not (isinstance(documents, Mapping) and _are_strings(documents)):
             raise TypeError
-        are_of_kind = {kind}.issuperset(map(type, documents.values()))
-        if are_of_kind and kind is float and not math.isnan(sum(documents.values())):
-            return documents  # the usual case: were one a NaN, so would be the sum
-        values = _as_array(kind, documents.values())
-        return documents if are_of_kind else dict(zip(documents, values))
+        values = documents.values()
+        if not {kind}.issuperset(map(type, values)):
+            return dict(zip(documents, _as_array(kind, values)))
+        if kind is int:
+            array("q", values)  # OverflowError, if one has more than 64 bits
+        elif math.isnan(sum(values)):  # mostly it is not, and then none of them is a NaN
+            _as_array(kind, values)
+        return documents
     except (TypeError, OverflowError, ValueError):
         pass  # what follows is slow, and says which one is wrong
     place = f"topic {_quoted(topic)}" if topic else "the topic"
@@ -2447,7 +2457,8 @@ class Evaluated:
 
     def _computed(self, topic: JudgedTopic) -> tuple[array[float], dict[int, str]]:
         """A topic's row and texts."""
-        values: list[Any] = [function(topic.judged[i], *arguments) for function, arguments, i in self._calls]
+        judged = topic.judged
+        values: list[Any] = [function(judged[i], *arguments) for function, arguments, i in self._calls]
         if topic.is_missing:
             for i, column in enumerate(self.columns):
                 if column.is_zero_if_missing:
@@ -2918,10 +2929,13 @@ def _tables(source: Source, layout: Layout, release: Release, notes: Notes) -> I
                                 f"{_hint(block, layout)}")
         has_comments = release.has_comments and b"#" in block and layout.comment.search(block)
         columns = None if has_comments or layout.separator else _split(block, len(layout.fields))
-        lines = block.count(b"\n")
-        numbers: Sequence[int] = range(number, number + lines)
+        numbers: Sequence[int]
         if columns is None:
+            lines = block.count(b"\n")
             numbers, columns = _split_lines(block, number, source.name, layout, release, notes)
+        else:
+            lines = len(columns[0])
+            numbers = range(number, number + lines)
         if numbers and not found:
             numbers, columns = _without_header(numbers, columns, source.name, layout, notes)
         if numbers:
@@ -3848,10 +3862,18 @@ def _add_as_numpy(numbers: Sequence[float]) -> float:
         half = length // 16 * 8
         return _add_as_numpy(numbers[:half]) + _add_as_numpy(numbers[half:])
     if length < 8:
-        return float(add_up((), numbers))
+        return _plain_sum(numbers)
     even = length // 8 * 8
-    a, b, c, d, e, f, g, h = [float(add_up((), numbers[i:even:8])) for i in range(8)]
-    return float(add_up((), [((a + b) + (c + d)) + ((e + f) + (g + h)), *numbers[even:]]))
+    a, b, c, d, e, f, g, h = [_plain_sum(numbers[i:even:8]) for i in range(8)]
+    return _plain_sum([((a + b) + (c + d)) + ((e + f) + (g + h)), *numbers[even:]])
+
+
+def _plain_sum(numbers: Iterable[float]) -> float:
+    """The sum from left to right, as in `add_up`."""
+    total = 0.0
+    for number in numbers:
+        total += number
+    return total
 
 
 # ---- Judgments by several people, and preferences ----
