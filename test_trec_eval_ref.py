@@ -2556,16 +2556,29 @@ RIGHT_RUNS = [
 ]
 
 
-def test_ranks_that_begin_late():
-    message = r"run: expected a document at rank 1, found none above 7, .*are these scores\?"
+@pytest.mark.parametrize("ranks, found", [
+    ("1 30", "30 as the least"),
+    ("1 12, 1 7, 2 8", "numbers that fall from line to line"),
+    ("1 7, 1 12, 1 9, 2 8", "7 as the least"),
+    ("1 30, 1 12, 1 1, 2 8, 2 0", "numbers that fall from line to line"),
+    ("1 30, 2 8, 1 12, 2 8, 2 0", "numbers that fall from line to line"),
+])
+def test_ranks_that_may_be_scores(ranks, found):
+    lines = [line.replace(" ", f"\td{i}\t") for i, line in enumerate(ranks.split(", "))]
+    message = f"run: expected ranks from 1 up, found {found}; the least is ranked first: are these scores\\?"
     with pytest.warns(TrecEvalWarning, match=message):
-        read_run(["1\ta\t12", "1\tb\t7", "2\ta\t8"], results_format="msmarco")
+        read_run(lines, results_format="msmarco")
 
 
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("first", [0, 1])
-def test_ranks_that_begin_at_0_or_1(first):
-    read_run([f"1\ta\t{first}", "1\tb\t9", "2\ta\t8"], results_format="msmarco")
+@pytest.mark.parametrize("ranks", [
+    "1 0, 1 9, 2 8", "1 1, 1 9, 2 8", "1 9, 1 1, 1 4",
+    "1 2, 1 3, 1 4, 2 4, 2 9",  # a document at rank 1 was removed
+    "1 3, 1 2, 1 1, 2 9, 2 8", "1 3, 2 9, 1 2, 2 8, 1 1",  # the worst first
+])
+def test_ranks_that_are_hardly_scores(ranks):
+    lines = [line.replace(" ", f"\td{i}\t") for i, line in enumerate(ranks.split(", "))]
+    read_run(lines, results_format="msmarco")
 
 
 @pytest.mark.filterwarnings("ignore")

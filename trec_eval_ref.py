@@ -3120,7 +3120,6 @@ class RunReader:
         self._by_rank = by_rank
         self._samples: list[bool] = []  # see _sample; a hundred are enough
         self._swapped: list[bytes] = []  # of these samples, the ranks that look like scores
-        self._least_rank = math.inf  # of a layout without scores
         self._blocks_read = 0
         self._release = release
         self._notes = notes
@@ -3135,16 +3134,35 @@ class RunReader:
                 if self.wanted is None or topic in self.wanted:
                     yield topic, ranking, len(ranking)
             return
-        yield from self._topics()
+        yield from self._topics() if "score" in self.layout.fields else self._topics_by_rank()
         if self._swapped and len(self._swapped) == len(self._samples):
             self._notes.add("swapped columns", self.source.name, "the rank column has decimals that fall, "
                             f"such as {_quoted(self._swapped[0])}, and the score column integers that rise: "
                             "are they swapped?")
-        if 1 < self._least_rank < math.inf:
-            self._notes.add("no rank 1", self.source.name, "expected a document at rank 1, found none above "
-                            f"{self._least_rank:.0f}, and the least is ranked first: are these scores?")
         if self._scores_may_rise():
             self._note_rising_scores()
+
+    def _topics_by_rank(self) -> Iterator[tuple[bytes, dict[bytes, float], int]]:
+        """The topics of a run that has ranks but no scores, with a warning if these ranks look like scores.
+
+        They do if none is 0 or 1, or if they fall from line to line.  They do not
+        if those of any topic are consecutive integers, such as 2 to 11.
+        """
+        least, rises, falls, are_ranks = math.inf, False, False, False
+        for topic, by_docno, lines in self._topics():
+            yield topic, by_docno, lines
+            if not are_ranks:
+                ranks = [-score for score in by_docno.values()]
+                least = min(least, *ranks)
+                rises = rises or any(map(operator.lt, ranks, ranks[1:]))
+                falls = falls or any(map(operator.gt, ranks, ranks[1:]))
+                are_ranks = len(set(ranks)) == max(ranks) - min(ranks) + 1 > 1
+        found = f"{least:.0f} as the least" if 1 < least < math.inf else ""
+        if falls and not rises:
+            found = "numbers that fall from line to line"
+        if found and not are_ranks:
+            self._notes.add("ranks", self.source.name, f"expected ranks from 1 up, found {found}; "
+                            "the least is ranked first: are these scores?")
 
     def _topics(self) -> Iterator[tuple[bytes, dict[bytes, float], int]]:
         """The topics of a run of lines, as soon as each is complete."""
@@ -3181,7 +3199,6 @@ class RunReader:
             self._report()
             if "score" not in fields:
                 from_ranks = _scores_of_ranks(columns[-1], numbers, self.source.name)
-                self._least_rank = min(self._least_rank, -max(from_ranks))
                 yield topics, docnos, from_ranks
                 continue
             _, _, _, ranks, texts, tags = columns
