@@ -6044,6 +6044,16 @@ def test_what_is_not_compared(tmp_path):
     assert b"9 values of foo0, foo1, foo2, foo3, foo4 and 4 more (not computed here)" in result.out
 
 
+def test_own_report_with_spaces_in_names(tmp_path):
+    qrels, run = [b"my topic\t0\ta\t1\n"], [b"my topic\tQ0\ta\t1\t9\tt\n"]
+    write(tmp_path, *map(b"".join, (qrels, run)))
+    tsv = ["-R", "tsv", "-T", "tsv", "-q", "-m", "AP( rel = 1 )", "-m", "num_rel"]
+    (tmp_path / "report").write_bytes(run_main([*tsv, *FILES], tmp_path).out)
+    result = run_main([*tsv, "--audit", "report", *FILES], tmp_path)
+    assert (result.status, result.err) == (0, "")
+    assert result.out.startswith(b"4 of 4 values in report compared, 4 agree"), result.out
+
+
 @pytest.mark.parametrize("report", [
     "map 0.47\nmap 0.4699\n", "map 0.4699\nmap 0.47\n", "map all 47 %\nMAP mean 0.4699\n",
     '{"all": {"map": 0.47}, "mean": {"map": 0.4699}}', "map,0.47\nmap,0.4699\n"])

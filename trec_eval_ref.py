@@ -6718,7 +6718,9 @@ def _report_entries(source: Source) -> tuple[list[Entry], bool]:
         return _csv_entries([(place, _decode(line)) for place, line in lines], source.name), True
     entries = []
     for place, line in lines:
-        fields = [_decode(field.rstrip(b":")) for field in line.split() if field not in (b":", b"=", b"|")]
+        between = b"\t" if line.count(b"\t") == 2 else None  # names may hold spaces
+        words = [word.strip() for word in line.split(between)]
+        fields = [_decode(word.rstrip(b":")) for word in words if word not in (b"", b":", b"=", b"|")]
         if fields[-1:] == ["%"]:
             fields[-2:] = ["".join(fields[-2:])]
         if len(fields) in (2, 3):
