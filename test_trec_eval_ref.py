@@ -1056,6 +1056,7 @@ def test_values_of_ir_measures():
     assert compared == 1512
 
 
+GAINS = "expected gains={grade: gain} with grades from 0, each once, and numbers as gains"
 NO_NAMES = [  # a name that means nothing, and the message
     ("alpha_nDCG@20", "unknown measure 'alpha_nDCG@20'; trec_eval has nothing like it; "
      "ir_measures knows programs that do"),
@@ -1064,13 +1065,18 @@ NO_NAMES = [  # a name that means nothing, and the message
     ("nDCG(dcg='burges')@10", "measure nDCG(dcg='burges')@10: expected dcg='log2' or dcg='exp-log2', "
      "found 'burges'"),
     ("nDCG(rel=2)@10", "measure nDCG(rel=2)@10: expected no rel=, which means nothing here"),
-    ("nDCG(gains={-1:1})", "measure nDCG(gains={-1:1}): expected gains={grade: gain} with grades from 0 "
-     "and numbers as gains"),
+    ("nDCG(gains={-1:1})", f"measure nDCG(gains={{-1:1}}): {GAINS}, found {{-1: 1}}"),
+    ("nDCG(gains={1:1,1:3})", f"measure nDCG(gains={{1:1,1:3}}): {GAINS}, found {{1:1,1:3}}"),
+    ("nDCG(gains={1:nan})", f"measure nDCG(gains={{1:nan}}): {GAINS}, found {{1:nan}}"),
     ("SetF(beta=2)", "measure SetF(beta=2): expected no beta=: the parameter of set_F is its square, "
      "so that F2 is set_F.4"),
-    ("P(rel=x)@5", "measure P(rel=x)@5: expected arguments such as rel=2 in the parentheses, found 'rel=x'"),
-    ("P(rel=1.5)@5", "measure P(rel=1.5)@5: expected an integer from 0 as rel"),
-    ("RBP(p=2)", "measure RBP(p=2): expected p from 0 to 1"),
+    ("P(rel=x)@5", "measure P(rel=x)@5: expected an integer from 0 as rel, found x"),
+    ("P(2)@5", "measure P(2)@5: expected arguments such as rel=2 in the parentheses, found '2'"),
+    ("AP(judged_only=true)", "measure AP(judged_only=true): expected judged_only=True or judged_only=False, "
+                             "found true"),
+    ("RBP(p=nan)", "measure RBP(p=nan): expected a decimal from 0 to 1 as p, found nan"),
+    ("P(rel=1.5)@5", "measure P(rel=1.5)@5: expected an integer from 0 as rel, found 1.5"),
+    ("RBP(p=2)", "measure RBP(p=2): expected a decimal from 0 to 1 as p, found 2"),
     ("R", "measure R: expected a cutoff, such as R@10"),
     ("Rprec@10", "measure Rprec@10: expected no cutoff, because Rprec takes none"),
     ("P@", "measure P@: expected an integer above 0 as cutoff, found ''"),
@@ -1078,12 +1084,19 @@ NO_NAMES = [  # a name that means nothing, and the message
     ("P@5 10", "measure P@5 10: expected an integer above 0 as cutoff, found '5 10'"),
     ("P@5;10", "measure P@5;10: expected an integer above 0 as cutoff, found '5;10'"),
     ("P@10x", "measure P@10x: expected an integer above 0 as cutoff, found '10x'"),
-    ("IPrec@x", "measure IPrec@x: expected a decimal from 0 as level, found 'x'"),
+    ("P@05", "measure P@05: expected a cutoff that does not begin with 0, found '05'"),
+    ("P@1000000000000000000", "measure P@1000000000000000000: expected a cutoff of 18 digits at most, "
+                              "found '1000000000000000000'"),
+    ("IPrec@x", "measure IPrec@x: expected a recall from 0 to 1 as level, found 'x'"),
+    ("IPrec@50", "measure IPrec@50: expected a recall from 0 to 1 as level, found '50'"),
+    ("iprec_at_recall@1.5", "measure iprec_at_recall@1.5: expected a recall from 0 to 1 as level, "
+                            "found '1.5'"),
+    ("Rprec_mult@-1", "measure Rprec_mult@-1: expected a decimal from 0 as level, found '-1'"),
+    ("Rprec_mult@1" + 101 * "0", "measure Rprec_mult@1" + 101 * "0" + ": expected a decimal from 0 as level, "
+                                 "found '1" + 76 * "0" + "...'"),
     ("IPrec", "measure IPrec: expected a level, such as IPrec@0.5"),
-    ("nDCG(gains={[]:1})", "measure nDCG(gains={[]:1}): expected arguments such as rel=2 in the parentheses, "
-                           "found 'gains={[]:1}'"),
-    ("P(rel=2,rel=3)@5", "measure P(rel=2,rel=3)@5: expected arguments such as rel=2 in the parentheses, "
-                         "found 'rel=2,rel=3'"),
+    ("nDCG(gains={[]:1})", f"measure nDCG(gains={{[]:1}}): {GAINS}, found {{[]:1}}"),
+    ("P(rel=2,rel=3)@5", "measure P(rel=2,rel=3)@5: expected rel= once, found it again"),
     ("P(**{'rel':2})@5", "measure P(**{'rel':2})@5: expected arguments such as rel=2 in the parentheses, "
                          "found \"**{'rel':2}\""),
     ("P(rel=2)(rel=3)@5", "unknown measure 'P(rel=2)(rel=3)@5'"),
@@ -1094,9 +1107,8 @@ NO_NAMES = [  # a name that means nothing, and the message
                           "found 1"),
     ("SetP(relative='no')", "measure SetP(relative='no'): expected relative=True or relative=False, "
                             "found 'no'"),
-    ("RBP(p=True)", "measure RBP(p=True): expected p from 0 to 1"),
-    ("nDCG(gains={1:True})", "measure nDCG(gains={1:True}): expected gains={grade: gain} with grades from 0 "
-                             "and numbers as gains"),
+    ("RBP(p=True)", "measure RBP(p=True): expected a decimal from 0 to 1 as p, found True"),
+    ("nDCG(gains={1:True})", f"measure nDCG(gains={{1:True}}): {GAINS}, found {{1: True}}"),
     ("P (rel=2)@5", "unknown measure 'P (rel=2)@5'; did you mean P(rel=2)@5?"),
     ("DCG@10", "unknown measure 'DCG@10'; did you mean ndcg@10?"),
     ("P[5]", "unknown measure 'P[5]'; did you mean P@5?"),

@@ -1772,13 +1772,8 @@ def _named_columns(request: str, settings: Settings) -> list[Column]:
         if MEASURES[base].parameters.kind not in ("cutoffs", "levels"):
             raise _no_cutoff(request, base, cuts)
         known = OtherName("", base, ())
-    keywords = _read_keywords(request, arguments[1:-1] if arguments else "")
-    for keyword in keywords:
-        if keyword == "beta":
-            raise _not_as_expected(request, "no beta=: the parameter of set_F is its square, so that F2 is "
-                                            "set_F.4")
-        if keyword not in (*known.keywords, "judged_only", "cutoff"):
-            raise _not_as_expected(request, f"no {keyword}=, which means nothing here")
+    keywords = _read_keywords(request, arguments[1:-1] if arguments else "",
+                              (*known.keywords, "judged_only", "cutoff"))
     if cuts is not None and "cutoff" in keywords:
         raise _not_as_expected(request, "one cutoff, found two")
     if "cutoff" in keywords:
@@ -1789,22 +1784,51 @@ def _named_columns(request: str, settings: Settings) -> list[Column]:
     return [_named_column(request, stem + cut, known, keywords, cut, settings) for cut in cuts.split(",")]
 
 
-def _read_keywords(request: str, text: str) -> dict[str, Any]:
+_KEYWORDS = {  # what may stand in the parentheses of a name, as messages say it
+    "rel": "an integer from 0 as rel",
+    "p": "a decimal from 0 to 1 as p",
+    "dcg": "dcg='log2' or dcg='exp-log2'",
+    "gains": "gains={grade: gain} with grades from 0, each once, and numbers as gains",
+    "relative": "relative=True or relative=False",
+    "judged_only": "judged_only=True or judged_only=False",
+    "cutoff": "an integer above 0 as cutoff",
+}
+
+
+def _read_keywords(request: str, text: str, allowed: Collection[str]) -> dict[str, Any]:
     """The arguments in the parentheses of a name, rel=2 and the like."""
     if not text:
         return {}
     import ast  # here because that takes milliseconds, and few need it
-    try:
+    call: Any = None
+    with contextlib.suppress(SyntaxError, ValueError, RecursionError, MemoryError):
         call = ast.parse(f"f({text})", mode="eval").body
-        if not isinstance(call, ast.Call) or call.args:
-            raise ValueError
-        keywords = {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in call.keywords}
-        if len(keywords) < len(call.keywords) or "None" in keywords:  # one is there twice, or is **
-            raise ValueError
-        return keywords
-    except (SyntaxError, TypeError, ValueError, RecursionError, MemoryError):
-        raise _not_as_expected(
-            request, f"arguments such as rel=2 in the parentheses, found {_quoted(text)}") from None
+    if not isinstance(call, ast.Call) or call.args or any(keyword.arg is None for keyword in call.keywords):
+        raise _not_as_expected(request,
+                               f"arguments such as rel=2 in the parentheses, found {_quoted(text)}")
+    found: dict[str, Any] = {}
+    for keyword in call.keywords:
+        name = str(keyword.arg)
+        if name == "beta":
+            raise _not_as_expected(request, "no beta=: the parameter of set_F is its square, so that F2 is "
+                                            "set_F.4")
+        if name not in allowed:
+            raise _not_as_expected(request, f"no {name}=, which means nothing here")
+        if name in found:
+            raise _not_as_expected(request, f"{name}= once, found it again")
+        try:
+            found[name] = ast.literal_eval(keyword.value)
+            if isinstance(keyword.value, ast.Dict) and len(keyword.value.keys) > len(found[name]):
+                raise ValueError  # a grade is there twice
+        except (TypeError, ValueError, RecursionError, MemoryError):
+            value = ast.get_source_segment(f"f({text})", keyword.value) or ""
+            raise _wrong_keyword(request, name, value) from None
+    return found
+
+
+def _wrong_keyword(request: str, keyword: str, found: str) -> TrecEvalError:
+    """The error for an argument in parentheses whose value means nothing."""
+    return _not_as_expected(request, f"{_KEYWORDS[keyword]}, found {found}")
 
 
 def _named_column(request: str, name: str, known: OtherName, keywords: Mapping[str, Any], cut: Optional[str],
@@ -1819,22 +1843,23 @@ def _named_column(request: str, name: str, known: OtherName, keywords: Mapping[s
             raise _not_as_expected(request, what)
         arguments = _default_variants(MEASURES[measure].parameters)[0][1]
     elif known.with_cut == "-M":
-        depth = int(_own_number(request, cut, "cutoffs"))
+        depth = _own_cutoff(request, cut)
         settings = settings._replace(depth=depth if settings.depth is None else min(depth, settings.depth))
     elif known.with_cut:
         measure = known.with_cut
-        arguments = (_own_number(request, cut, MEASURES[measure].parameters.kind),)
+        is_level = MEASURES[measure].parameters.kind == "levels"
+        arguments = (_own_level(request, cut, measure) if is_level else _own_cutoff(request, cut),)
     else:
         raise _not_as_expected(request, f"no cutoff, because {measure} takes none")
     if measure == "rbp":
         default = 0.9 if request.startswith("rbp") else 0.8  # trec_eval's, and that of ir_measures
         p = keywords.get("p", default)
         if type(p) not in (int, float) or not 0 <= p <= 1:
-            raise _not_as_expected(request, "p from 0 to 1")
+            raise _wrong_keyword(request, "p", repr(p))
         arguments = (float(p), {})
     for keyword in "relative", "judged_only":
         if type(keywords.get(keyword, False)) is not bool:
-            raise _not_as_expected(request, f"{keyword}=True or {keyword}=False, found {keywords[keyword]!r}")
+            raise _wrong_keyword(request, keyword, repr(keywords[keyword]))
     if keywords.get("relative"):
         measure = "set_relative_P"
     if "judged_only" in keywords:
@@ -1842,7 +1867,7 @@ def _named_column(request: str, name: str, known: OtherName, keywords: Mapping[s
     if "rel" in keywords:
         level = keywords["rel"]
         if type(level) is not int or level < 0:
-            raise _not_as_expected(request, "an integer from 0 as rel")
+            raise _wrong_keyword(request, "rel", repr(level))
         settings = settings._replace(relevance_level=level)
         if measure == "rbp":
             settings = settings._replace(grades_as=("from", level))
@@ -1856,28 +1881,38 @@ def _named_column(request: str, name: str, known: OtherName, keywords: Mapping[s
     return Column(name, entry, arguments, settings, is_named=True)
 
 
-def _own_number(request: str, text: str, kind: str) -> Any:
-    """A cutoff or level after an @.  This is our own syntax: nothing of it is ignored."""
-    if kind == "cutoffs":
-        if re.fullmatch(r"[1-9][0-9]{0,17}", text):
-            return int(text)
-        raise _not_as_expected(request, f"an integer above 0 as cutoff, found {_quoted(text)}")
-    if re.fullmatch(r"[0-9]+\.?[0-9]*|\.[0-9]+", text):
+def _own_cutoff(request: str, text: str) -> int:
+    """A cutoff after an @.  This is our own syntax: nothing of it is ignored."""
+    if re.fullmatch(r"[1-9][0-9]{0,17}", text):
+        return int(text)
+    expected = "an integer above 0 as cutoff"
+    if re.fullmatch(r"[0-9]{19,}", text):
+        expected = "a cutoff of 18 digits at most"
+    elif re.fullmatch(r"0+[1-9][0-9]*", text):
+        expected = "a cutoff that does not begin with 0"
+    raise _not_as_expected(request, f"{expected}, found {_quoted(text)}")
+
+
+def _own_level(request: str, text: str, measure: str) -> float:
+    """A level after an @: a recall, or a multiple of R."""
+    is_recall = measure == "iprec_at_recall"
+    if re.fullmatch(r"[0-9]+\.?[0-9]*|\.[0-9]+", text) and float(text) <= (1 if is_recall else 1e100):
         return float(text)
-    raise _not_as_expected(request, f"a decimal from 0 as level, found {_quoted(text)}")
+    expected = "a recall from 0 to 1" if is_recall else "a decimal from 0"
+    raise _not_as_expected(request, f"{expected} as level, found {_quoted(text)}")
 
 
 def _gains_asked_for(request: str, keywords: Mapping[str, Any]) -> tuple[Any, ...]:
     """What takes the place of the grades, for nDCG(dcg='exp-log2') or nDCG(gains={1:1,2:3}); see Settings."""
     if keywords.get("dcg", "log2") not in ("log2", "exp-log2"):
-        raise _not_as_expected(request, f"dcg='log2' or dcg='exp-log2', found {keywords['dcg']!r}")
+        raise _wrong_keyword(request, "dcg", repr(keywords["dcg"]))
     if "gains" not in keywords:
         return ("2^grade - 1",) if keywords["dcg"] == "exp-log2" else ()
     gains = keywords["gains"]
     if not isinstance(gains, dict) or not all(
             type(grade) is int and grade >= 0 and type(gain) in (int, float) and abs(gain) <= 1e100
             for grade, gain in gains.items()):
-        raise _not_as_expected(request, "gains={grade: gain} with grades from 0 and numbers as gains")
+        raise _wrong_keyword(request, "gains", repr(gains))
     if keywords.get("dcg") == "exp-log2":
         raise _not_as_expected(request, "either gains or dcg='exp-log2'")
     return ("gains", *sorted(gains.items()))
