@@ -1101,7 +1101,7 @@ NO_NAMES = [  # a name that means nothing, and the message
                          "found \"**{'rel':2}\""),
     ("P(rel=2)(rel=3)@5", "unknown measure 'P(rel=2)(rel=3)@5'"),
     ("P(rel=2)#)@5", "unknown measure 'P(rel=2)#)@5'"),
-    ("P(rel=2\n)@5", "unknown measure 'P(rel=2\\n)@5'; did you mean P(rel=2)@5?"),
+    ("P(rel=2\n)@5", "unknown measure 'P(rel=2\\n)@5'; did you mean 'P(rel=2)@5'?"),
     ("P(cutoff=5)@10", "measure P(cutoff=5)@10: expected one cutoff, found two"),
     ("AP(judged_only=1)", "measure AP(judged_only=1): expected judged_only=True or judged_only=False, "
                           "found 1"),
@@ -1109,7 +1109,7 @@ NO_NAMES = [  # a name that means nothing, and the message
                             "found 'no'"),
     ("RBP(p=True)", "measure RBP(p=True): expected a decimal from 0 to 1 as p, found True"),
     ("nDCG(gains={1:True})", f"measure nDCG(gains={{1:True}}): {GAINS}, found {{1: True}}"),
-    ("P (rel=2)@5", "unknown measure 'P (rel=2)@5'; did you mean P(rel=2)@5?"),
+    ("P (rel=2)@5", "unknown measure 'P (rel=2)@5'; did you mean 'P(rel=2)@5'?"),
     ("DCG@10", "unknown measure 'DCG@10'; did you mean ndcg@10?"),
     ("P[5]", "unknown measure 'P[5]'; did you mean P@5?"),
     ("f1@10", "unknown measure 'f1@10'"),
@@ -1120,8 +1120,13 @@ NO_NAMES = [  # a name that means nothing, and the message
     ("ndcg.10", "measure ndcg: expected gains: grade=gain for grades from 0, such as 1=0.5,2=3, found '10'; "
      "did you mean ndcg_cut.10?"),
     ("bpref_5", "unknown measure 'bpref_5': bpref takes no cutoff"),
-    ("nDCG@10 MAP", "expected one measure each, found 'nDCG@10 MAP'; did you mean -m nDCG@10 -m MAP?"),
-    ("map,ndcg", "expected one measure each, found 'map,ndcg'; did you mean -m map -m ndcg?"),
+    ("nDCG@10 MAP", "expected one measure, found 'nDCG@10 MAP'; ask for each of them by itself: "
+                    "nDCG@10 and MAP"),
+    ("nDCG (dcg='exp-log2')@5", "unknown measure \"nDCG (dcg='exp-log2')@5\"; "
+                                "did you mean \"ndcg(dcg='exp-log2')@5\"?"),
+    ("map,P(rel=2)@5", "expected one measure, found 'map,P(rel=2)@5'; ask for each of them by itself: "
+                       "map and 'P(rel=2)@5'"),
+    ("P(rel=2)", "measure P(rel=2): expected a cutoff, such as 'P(rel=2)@10'"),
     ("recip_rank_cut.10", "unknown measure 'recip_rank_cut.10'; did you mean RR@10?"),
     ("F1", "unknown measure 'F1'; did you mean set_F?"),
     ("F2", "unknown measure 'F2'; did you mean set_F.4?"),
@@ -1146,11 +1151,13 @@ def test_name_that_means_nothing(name, message, tmp_path):
     assert (result.status, result.out, result.err) == (status, b"", f"trec_eval_ref: {message}\n")
 
 
-@pytest.mark.parametrize("name, message", [row for row in NO_NAMES if "did you mean" in row[1]],
-                         ids=[row[0] for row in NO_NAMES if "did you mean" in row[1]])
+HINTS = [row for row in NO_NAMES if re.search("did you mean|by itself|(cutoff|level), such as", row[1])]
+
+
+@pytest.mark.parametrize("name, message", HINTS, ids=[row[0] for row in HINTS])
 def test_what_a_message_suggests_works(name, message):
-    suggested = re.search(r"did you mean (.*)\?$", message).group(1)
-    options = suggested.split() if suggested.startswith("-m ") else ["-m", suggested]
+    suggested = re.search(r"(?:did you mean|by itself:|(?:cutoff|level), such as) (.*?)\??$", message)[1]
+    options = [f"-m{word}" for word in shlex.split(suggested.replace(" and ", " "))]  # as a shell does
     result = run_main([*options, "qrels.txt", "run.txt"], FIXTURES / "worked")
     assert (result.status, result.err) == (0, "") and result.out
 
@@ -2491,6 +2498,8 @@ WARNINGS = [  # what, qrels, run, options, message
     ("gain without a grade", QRELS, RUN, ["-m", "ndcg.x=2,1=3"], r"measure ndcg: ignored .*'x=2'"),
     ("second parameters", QRELS, RUN, ["-m", "P.5", "-m", "P.10"],
      r"measure P: .*\b5\b.*'10' is ignored.*P\.5,10"),
+    ("second parameters that hold the first", QRELS, RUN, ["-m", "P.5", "-m", "P.5,10"],
+     r"measure P: .* '5,10' is ignored; run it once for each"),
     ("missing topics", QRELS + b"3 0 a 1\n4 0 a 1\n", RUN, [],
      r"run\.txt: 2 of 4 topics in qrels\.txt .*'3'.*-c"),
     ("utility", QRELS, RUN, ["-m", "utility.1,-1,0,2"], r"utility: .*-N"),

@@ -1350,6 +1350,18 @@ def _shown_name(name: Name) -> str:
     return "".join([character if character.isprintable() else ascii(character)[1:-1] for character in text])
 
 
+def _pasted(name: str) -> str:
+    """A name as hints show it: with quotes if a shell needs them.  Python takes these, too.
+
+    >>> print(_pasted("P@5"), _pasted("P(rel=2)@5"))
+    P@5 'P(rel=2)@5'
+    """
+    import shlex  # here because few need it
+    if "'" in name and not re.search(r'["$`\\!]', name):
+        return f'"{name}"'
+    return shlex.quote(name)
+
+
 def _plural(count: int, noun: str) -> str:
     """A count and its noun: "1 topic", "2 topics"."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
@@ -1653,8 +1665,11 @@ def _add_parameters(texts: dict[str, list[str]], name: str, text: str, release: 
     if not text or text in given:
         return
     if given and first_only:
+        both = f"{name}.{given[0]},{text}"
         takes_several = MEASURES[name].parameters.kind in ("cutoffs", "levels")
-        instead = f"write {name}.{given[0]},{text} for both" if takes_several else "run it once for each"
+        instead = "run it once for each"
+        if takes_several and _works(both, Settings(release=release)):
+            instead = f"write {both} for both"
         notes.add("second parameters", place, f"only its first parameters, {_quoted(given[0])}, count: "
                   f"{_quoted(text)} is ignored; {instead}")
     else:
@@ -1838,9 +1853,8 @@ def _named_column(request: str, name: str, known: OtherName, keywords: Mapping[s
     arguments: tuple[Any, ...] = ()
     if cut is None:
         if not measure:
-            what = f"a level, such as {request}@0.5" if known.with_cut == "iprec_at_recall" else \
-                f"a cutoff, such as {request}@10"
-            raise _not_as_expected(request, what)
+            what, example = ("level", "0.5") if known.with_cut == "iprec_at_recall" else ("cutoff", "10")
+            raise _not_as_expected(request, f"a {what}, such as {_pasted(f'{request}@{example}')}")
         arguments = _default_variants(MEASURES[measure].parameters)[0][1]
     elif known.with_cut == "-M":
         depth = _own_cutoff(request, cut)
@@ -1927,9 +1941,8 @@ def _check_is_one(request: str, settings: Settings) -> None:
     """Raise if a request consists of several that would work one by one."""
     words = re.split(r"[\s,;]+", request)
     if len(words) > 1 and all(_works(word, settings) for word in words):
-        command = " ".join(f"-m {word}" for word in words)
-        raise TrecEvalError(f"expected one measure each, found {_quoted(request)}; did you mean {command}?",
-                            status=1)
+        raise TrecEvalError(f"expected one measure, found {_quoted(request)}; ask for each of them by "
+                            f"itself: {' and '.join(map(_pasted, words))}", status=1)
 
 
 def _works(request: str, settings: Settings) -> bool:
@@ -1959,7 +1972,7 @@ def _unknown_measure(request: str, settings: Settings) -> TrecEvalError:
         return TrecEvalError(f"unknown measure {_quoted(request)}; trec_eval has nothing like it; "
                              "ir_measures knows programs that do", status=1)
     meant = _probably_meant(request, settings)
-    hint = f"; did you mean {meant}?" if meant else ""
+    hint = f"; did you mean {_pasted(meant)}?" if meant else ""
     return TrecEvalError(f"unknown measure {_quoted(request)}{hint}", status=1)
 
 
