@@ -5748,22 +5748,28 @@ class Style(NamedTuple):
     escapes  what stands for a character that means something else there
     mark     what follows a value that differs significantly from the baseline's
     best     how the best value of a column is written
+    hyphen   what stands for a hyphen before another one
     """
 
     escapes: Mapping[int, str]
     mark: str
     best: str
+    hyphen: str = "-"
+
+    def escaped(self, text: str) -> str:
+        """A text, written so that the format shows each of its characters."""
+        return re.sub("-(?=-)", self.hyphen, text.translate(self.escapes))
 
 
 _STYLES = {
     "text": Style({}, "*", "{}"),
-    "markdown": Style({ord(character): f"\\{character}" for character in "\\`*_[]<>|#~&"}, "†", "**{}**"),
+    "markdown": Style({ord(character): f"\\{character}" for character in "\\`*_[]<>|#~&$"}, "†", "**{}**"),
     "latex": Style({**{ord(character): f"\\{character}" for character in "&%$#_{}"},
                     **{ord(character): f"\\text{name}{{}}" for character, name in (
                         ("\\", "backslash"), ("~", "asciitilde"), ("^", "asciicircum"), ("|", "bar"),
-                        ("<", "less"), (">", "greater"))},
+                        ("<", "less"), (">", "greater"), ("`", "asciigrave"))},
                     **{ord(character): f"{{{character}}}" for character in "[]*"}},  # else arguments of \\
-                   r"$^{\dagger}$", r"\textbf{{{}}}"),
+                   r"$^{\dagger}$", r"\textbf{{{}}}", hyphen="-{}"),  # -- would be a dash
 }
 
 _WITHOUT_BEST = ("rbp_resid", "unj")  # a large value of these is not good, and a small one need not be
@@ -5791,9 +5797,9 @@ def _summary_rows(evaluated: Mapping[str, Evaluated], comparisons: Iterable[Comp
             of_runs = [cast(float, of_run[column.name]) for of_run in values.values()]
             if max(of_runs) - min(of_runs) > _NO_DIFFERENCE:
                 best[column.name] = max(of_runs)
-    rows = [[head.translate(style.escapes) for head in ("run", *heads)]]
+    rows = [[style.escaped(head) for head in ("run", *heads)]]
     for name, of_run in values.items():
-        row = [_shown_name(name).translate(style.escapes)]
+        row = [style.escaped(_shown_name(name))]
         for head in heads:
             cell = _shown(of_run[head], digits)
             if head in best and cast(float, of_run[head]) >= best[head] - _NO_DIFFERENCE:
@@ -5811,7 +5817,7 @@ def _topic_rows(evaluated: Mapping[str, Evaluated], digits: int, style: Style) -
         for name in max(values, key=len):
             cells = [_shown(of_run.get(name, "-"), digits) for of_run in values]
             rows.append([_shown_name(topic), name, *cells])
-    return [[cell.translate(style.escapes) for cell in row] for row in rows]
+    return [[style.escaped(cell) for cell in row] for row in rows]
 
 
 def _comparison_rows(evaluated: Mapping[str, Evaluated], comparisons: Iterable[Comparison],
@@ -5858,11 +5864,11 @@ def _caption(evaluated: Mapping[str, Evaluated], comparisons: Sequence[Compariso
     if _different_topics(evaluated):
         of_each = ", ".join(f"{_shown_name(name)}: {n}" for name, n in counts.items())
         over = f"the topics of each run ({of_each}), tests over those that two runs share"
-    sentences = [f"Values over {over}.".translate(style.escapes)]
+    sentences = [style.escaped(f"Values over {over}.")]
     if comparisons:
-        marks = _explained_marks(comparisons, len(evaluated)).translate(style.escapes)
+        marks = style.escaped(_explained_marks(comparisons, len(evaluated)))
         sentences += [f"{style.mark}{marks}.", "Bold: the best value of a measure."]
-    return " ".join([*sentences, signature(first.settings).translate(style.escapes)])
+    return " ".join([*sentences, style.escaped(signature(first.settings))])
 
 
 def _aligned(rows: _Rows, words: int) -> list[str]:
@@ -5909,7 +5915,7 @@ def _report_table(evaluated: Mapping[str, Evaluated], comparisons: Sequence[Comp
     lines: list[str] = []
     if per_topic:
         settings = next(iter(evaluated.values())).settings
-        caption = f"Values by topic. {signature(settings).translate(style.escapes)}"
+        caption = f"Values by topic. {style.escaped(signature(settings))}"
         lines += [*table(_topic_rows(evaluated, digits, style), 2, caption), ""]
     if summary:
         rows = _summary_rows(evaluated, comparisons, digits, style)
@@ -5937,7 +5943,7 @@ def _report_text(evaluated: Mapping[str, Evaluated], comparisons: Sequence[Compa
 
 
 def _report_csv(evaluated: Mapping[str, Evaluated], per_topic: bool, summary: bool) -> str:
-    """Lines of run, topic, measure and value, with all digits."""
+    """Lines of run, topic, measure and value, with all digits.  Control characters appear as their codes."""
     import csv
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -5949,7 +5955,7 @@ def _report_csv(evaluated: Mapping[str, Evaluated], per_topic: bool, summary: bo
         if summary:
             writer.writerows((name, "all", *value) for value in run.summary_values()
                              if not isinstance(value[1], str))  # the tag is no value
-    return text.getvalue()
+    return re.sub(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", lambda control: ascii(control[0])[1:-1], text.getvalue())
 
 
 def _report_comparison_json(evaluated: Mapping[str, Evaluated], comparisons: Iterable[Comparison],
