@@ -1042,6 +1042,18 @@ def test_rbp_with_a_level_has_binary_gains():
     assert values == {"RBP(p=0.5,rel=1)": 0.75, "RBP(p=0.5,rel=2)": 0.25, "RBP(p=0.5)": 0.5 * (1 / 3 + 0.5)}
 
 
+@pytest.mark.parametrize("name, value", [("RR", 1 / 2), ("RBP", 0.2 * 0.8), ("AP", 1 / 2), ("P", 1 / 2)])
+def test_unjudged_documents_are_removed_before_a_cutoff_counts(name, value):
+    qrels, run = {"1": {"a": 0, "b": 1}}, {"1": {"x": 5.0, "y": 4.0, "a": 3.0, "b": 2.0}}
+    named = f"{name}(judged_only=True)@2"
+    assert evaluate(qrels, run, [named]).summary == pytest.approx({named: value}, rel=1e-15)
+    found = evaluate(qrels, run, [f"{name}@2"], judged_only=True).summary
+    assert found == pytest.approx({f"{name}@2": value}, rel=1e-15)
+    assert evaluate(qrels, run, [named], depth=3).summary == {named: 0.0}  # -M counts before
+    explanation, = trec_eval_ref.explain(qrels, run, [named])["1"]
+    assert explanation.value == pytest.approx(value)
+
+
 def test_values_of_ir_measures():
     """Recorded from ir_measures, which follows trec_eval 9.0.8; its exp-log2 has five digits."""
     compared = 0
@@ -5981,8 +5993,7 @@ def test_names_fix_settings_of_their_own(audited):
     status, found = audit_json(audited[50], lines_of(figures))
     assert (status, found["compared"], found["agreeing"]) == (0, 2, 2)
     figures = Tool(50, "judged-only").report(4, MAIN, topics=False)
-    figures[None, "RR@2"] = "%.4f" % float(printed(score(
-        audited[50], "-J", "-M", "2", "-m", "recip_rank"))["all"]["recip_rank"])
+    figures[None, "RR@2"] = "%.4f" % float(printed(score(audited[50], "-J", "-m", "RR@2"))["all"]["RR@2"])
     _, found = audit_json(audited[50], lines_of(figures))
     assert found["joint"]["conventions"] == ["judged-only"] and "recip_rank" in found["joint"]["measures"]
     figures = Tool(50, "depth=5").report(4, MAIN, topics=False)

@@ -123,11 +123,11 @@ class Settings(NamedTuple):
     relevance_level    the least grade that counts as relevant (-l)
     complete           average over all topics of the qrels (-c)
     judged_only        remove unjudged documents from the ranking (-J)
-    depth              keep only the first so many documents of each topic (-M);
-                       None is all
+    depth              keep only the first so many documents of each topic; None is all (-M)
     collection_size    documents in the collection, for utility only (-N)
     rel_format         the format of the judgments (-R)
     grades_as          what takes the place of grades; see `_regraded`
+    cutoff             keep only the first so many that depth and judged_only leave, as RR@10 does
     """
 
     release: Release = RELEASES["10.0"]
@@ -138,6 +138,7 @@ class Settings(NamedTuple):
     collection_size: int = 0
     rel_format: str = "qrels"
     grades_as: tuple[Any, ...] = ()
+    cutoff: Optional[int] = None
 
 
 Gains = Mapping[int, float]  # {grade: gain}; a grade without an entry is its own gain
@@ -1733,7 +1734,7 @@ class OtherName(NamedTuple):
     """What a name of another tool means.
 
     measure   the measure without a cutoff; "" if the name needs one
-    with_cut  the measure that takes the cutoff; "-M" if the ranking is cut; "" if the name takes none
+    with_cut  the measure that takes the cutoff; "ranking" if that is cut; "" if the name takes none
     keywords  what may stand in parentheses, besides judged_only and cutoff
     """
 
@@ -1747,8 +1748,8 @@ _OTHER_NAMES = {  # in lower case: the names of ir_measures, and those of BEIR, 
     "ndcg": OtherName("ndcg", "ndcg_cut", ("dcg", "gains")),
     **dict.fromkeys(("p", "precision"), OtherName("", "P")),
     **dict.fromkeys(("r", "recall"), OtherName("", "recall")),
-    **dict.fromkeys(("rr", "mrr"), OtherName("recip_rank", "-M")),
-    "rbp": OtherName("rbp", "-M", ("rel", "p")),
+    **dict.fromkeys(("rr", "mrr"), OtherName("recip_rank", "ranking")),
+    "rbp": OtherName("rbp", "ranking", ("rel", "p")),
     **dict.fromkeys(("success", "hit", "hit_rate"), OtherName("", "success")),
     "judged": OtherName("", "Judged", ()),
     "iprec": OtherName("", "iprec_at_recall"),
@@ -1856,9 +1857,8 @@ def _named_column(request: str, name: str, known: OtherName, keywords: Mapping[s
             what, example = ("level", "0.5") if known.with_cut == "iprec_at_recall" else ("cutoff", "10")
             raise _not_as_expected(request, f"a {what}, such as {_pasted(f'{request}@{example}')}")
         arguments = _default_variants(MEASURES[measure].parameters)[0][1]
-    elif known.with_cut == "-M":
-        depth = _own_cutoff(request, cut)
-        settings = settings._replace(depth=depth if settings.depth is None else min(depth, settings.depth))
+    elif known.with_cut == "ranking":
+        settings = settings._replace(cutoff=_own_cutoff(request, cut))
     elif known.with_cut:
         measure = known.with_cut
         is_level = MEASURES[measure].parameters.kind == "levels"
@@ -2072,7 +2072,7 @@ def _place(docnos: Iterable[Any], judgments: Mapping[Any, int], scores: Mapping[
 
 def _cut(ranked: list[tuple[int, Any]], num_ret: int, judgments: Mapping[Any, int],
          settings: Settings) -> tuple[list[tuple[int, Any]], int]:
-    """What -M and -J leave of a ranking of some documents, and of its length."""
+    """What -M, -J and a cutoff leave of a ranking of some documents, and of its length."""
     if settings.depth is not None and settings.depth < num_ret:
         num_ret = settings.depth
         ranked = [(rank, docno) for rank, docno in ranked if rank <= num_ret]
@@ -2080,6 +2080,9 @@ def _cut(ranked: list[tuple[int, Any]], num_ret: int, judgments: Mapping[Any, in
         judged = [docno for _, docno in ranked if judgments.get(docno, -1) >= 0]
         ranked = list(enumerate(judged, start=1))
         num_ret = len(ranked)
+    if settings.cutoff is not None and settings.cutoff < num_ret:
+        num_ret = settings.cutoff
+        ranked = [(rank, docno) for rank, docno in ranked if rank <= num_ret]
     return ranked, num_ret
 
 
@@ -2388,8 +2391,10 @@ def _judged_topics(judgments: Judgments, rankings: Rankings, evaluated: Evaluate
 
 def _seen_documents(column: Column) -> float:
     """How many documents of a ranking a column sees."""
-    depth = math.inf if column.settings.depth is None else column.settings.depth
-    return min(depth, column.arguments[0]) if column.measure.parameters.kind == "cutoffs" else depth
+    bounds = [column.settings.depth, column.settings.cutoff]
+    if column.measure.parameters.kind == "cutoffs":
+        bounds.append(column.arguments[0])
+    return min([bound for bound in bounds if bound is not None], default=math.inf)
 
 
 class Doubts:
@@ -4847,7 +4852,7 @@ def _json_settings(settings: Settings, measures: Sequence[str]) -> dict[str, Any
     """What JSON says of the settings."""
     shown = {"version": __version__, **settings._asdict(), "release": settings.release.name,
              "measures": list(measures), "signature": signature(settings)}
-    del shown["grades_as"]  # which only columns have
+    del shown["grades_as"], shown["cutoff"]  # which only columns have
     return shown
 
 
@@ -7534,9 +7539,8 @@ class Audit:
         base = self.settings
         changes = {"release": way.get("release", base.release), "depth": way.get("depth", base.depth),
                    "relevance_level": way.get("level", base.relevance_level),
-                   "judged_only": base.judged_only or "judged-only" in way, **dict(own)}
-        depths = [depth for depth in (way.get("depth", base.depth), changes["depth"]) if depth is not None]
-        settings = base._replace(**{**changes, "complete": False, "depth": min(depths, default=None)})
+                   "judged_only": base.judged_only or "judged-only" in way, "complete": False, **dict(own)}
+        settings = base._replace(**changes)
         return Ranked(settings, way.get("ties", ""), "order" in way, "topic-document" in way)
 
     def order(self, topic: bytes, ranked: Ranked) -> Order:
@@ -7605,8 +7609,10 @@ class Audit:
                 return Seen(REL_FORMATS[settings.rel_format].judge(judgments, scores, [settings])[0])
             except TrecEvalError as error:
                 raise TrecEvalError(f"topic {_quoted(topic)}: {error}", status=4) from None
-        if settings.depth is not None and settings.depth < size:
-            size = settings.depth
+        bounds = [settings.depth] if settings.judged_only else [settings.depth, settings.cutoff]
+        depth = min([bound for bound in bounds if bound is not None], default=size)
+        if depth < size:
+            size = depth
             placed = [(rank, docno) for rank, docno in placed if spans.get(rank, (rank,))[0] <= size]
         counts = self._counts[topic]
         if settings.grades_as:
@@ -7614,7 +7620,7 @@ class Audit:
             counts = Counter(judgments.values())
         grades = {rank: judgments[docno] for rank, docno in placed}
         if settings.judged_only:
-            judged = [grade for grade in grades.values() if grade >= 0]
+            judged = [grade for grade in grades.values() if grade >= 0][:settings.cutoff]
             grades, size = dict(enumerate(judged, start=1)), len(judged)
         return Seen(JudgedRanking(grades, size, counts, settings), spans)
 
