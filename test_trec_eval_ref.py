@@ -1533,6 +1533,15 @@ def test_topics_of_a_run_that_are_no_strings(topic):
         evaluate({"1": {"a": 1}}, {topic: {"a": 1.0}}, ["map"])
 
 
+def test_settings_that_are_unknown():
+    qrels, run = {"1": {"a": 1}}, {"1": {"a": 1.0}}
+    with pytest.raises(TypeError, match="^got an unexpected keyword argument 'zscores'$"):
+        compare(qrels, {"one": run}, ["map"], zscores={})
+    for function in trec_eval_ref.explain, evaluate_files:
+        with pytest.raises(TypeError, match="^got an unexpected keyword argument 'level'$"):
+            function(qrels, run, ["map"], level=2)
+
+
 @pytest.mark.parametrize("keywords", [dict(relevance_level=1.5), dict(depth="1"), dict(collection_size=None)])
 def test_settings_that_are_no_integers(keywords):
     message = "^expected integers as relevance_level, depth and collection_size, found "
@@ -4585,10 +4594,10 @@ def test_a_topic_that_a_run_misses_is_a_dash(tmp_path):
     assert lines[1:3] == [["1", "recip_rank", "1.0000", "1.0000"], ["2", "recip_rank", "-", "1.0000"]]
     assert result.err.splitlines() == [
         "trec_eval_ref: warning: short.txt: 1 of 2 topics in qrels.txt have no results (first '2') and are "
-        "ignored; with -c they would count",
+        "ignored; with -c (complete=True) they would count",
         "trec_eval_ref: warning: runs: expected the same topics in all, found 1 topic in all and 2 in at "
-        "least one; each mean is over the topics of its run; with -c all are over the topics of the "
-        "judgments, and a topic that a run misses counts as if nothing were retrieved"]
+        "least one; each mean is over the topics of its run; with -c (complete=True) all are over the topics "
+        "of the judgments, and a topic that a run misses counts as if nothing were retrieved"]
     assert run_main(["-c", "-m", "map", "qrels.txt", "short.txt", "run.txt"], tmp_path).err == ""
     strict = run_main(["--strict", "-m", "map", "qrels.txt", "run.txt", "short.txt", "run.txt"], tmp_path)
     assert_error(strict, 2, "short.txt: 1 of 2 topics")

@@ -2143,8 +2143,10 @@ def judge(judgments: Mapping[str, int], scores: Mapping[str, float], *, release:
 
 def _checked_settings(release: str = "10.0", relevance_level: int = 1, complete: bool = False,
                       judged_only: bool = False, depth: Optional[int] = None, collection_size: int = 0,
-                      rel_format: str = "qrels") -> Settings:
-    """The Settings that a caller's keywords give."""
+                      rel_format: str = "qrels", **unknown: Any) -> Settings:
+    """The Settings that a caller's keywords give.  Raises TypeError for others, as Python does."""
+    for name in unknown:
+        raise TypeError(f"got an unexpected keyword argument {name!r}")
     try:
         level, size = array("q", [operator.index(relevance_level), operator.index(collection_size)])
         depth = None if depth is None else array("q", [operator.index(depth)])[0]
@@ -3691,7 +3693,7 @@ def _evaluate_run(qrels: Source, judgments: Judgments, run: Source, columns: lis
     if missing and not settings.complete and only is None:
         topics = _plural(len(judgments.topics), "topic")
         notes.add("missing topics", run.name, f"{len(missing)} of {topics} in {qrels.name} have no results "
-                  f"(first {_quoted(missing[0])}) and are ignored; with -c they would count")
+                  f"(first {_quoted(missing[0])}) and are ignored; with -c (complete=True) they would count")
     doubts.note(columns, judgments, settings, run.name, notes)
     evaluated.average_over(judgments)
     evaluated.over = evaluated.over._replace(run_tag=_decode(reader.tag))
@@ -5674,8 +5676,9 @@ def _different_topics(evaluated: Mapping[str, Evaluated]) -> list[str]:
     if in_any == in_all or any(run.settings.complete for run in evaluated.values()):
         return []
     return [f"runs: expected the same topics in all, found {_plural(len(in_all), 'topic')} in all and "
-            f"{len(in_any)} in at least one; each mean is over the topics of its run; with -c all are over "
-            "the topics of the judgments, and a topic that a run misses counts as if nothing were retrieved"]
+            f"{len(in_any)} in at least one; each mean is over the topics of its run; with -c "
+            "(complete=True) all are over the topics of the judgments, and a topic that a run misses counts "
+            "as if nothing were retrieved"]
 
 
 def _baseline(evaluated: Mapping[str, Evaluated], name: Optional[str]) -> str:
