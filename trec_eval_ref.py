@@ -3174,7 +3174,7 @@ class RunReader:
         self.tag = b""
         self._by_rank = by_rank
         self._samples: list[bool] = []  # see _sample; a hundred are enough
-        self._swapped: list[bytes] = []  # of these samples, the ranks that look like scores
+        self._swapped: list[bytes] = []  # of the samples of three lines, a rank that may be a score, or b""
         self._blocks_read = 0
         self._release = release
         self._notes = notes
@@ -3190,9 +3190,9 @@ class RunReader:
                     yield topic, ranking, len(ranking)
             return
         yield from self._topics() if "score" in self.layout.fields else self._topics_by_rank()
-        if self._swapped and len(self._swapped) == len(self._samples):
-            self._notes.add("swapped columns", self.source.name, "the rank column has decimals that fall, "
-                            f"such as {_quoted(self._swapped[0])}, and the score column integers that rise: "
+        if self._swapped and all(self._swapped):
+            self._notes.add("swapped columns", self.source.name, "the rank column falls, from "
+                            f"{_quoted(self._swapped[0])} on, while the score column rises by 1: "
                             "are they swapped?")
         if self._scores_may_rise():
             self._note_rising_scores()
@@ -3269,21 +3269,20 @@ class RunReader:
             yield topics, docnos, scores
 
     def _sample(self, topics: Sequence[bytes], ranks: Sequence[bytes], scores: Sequence[float]) -> None:
-        """Note what two lines of a block that have the same topic look like.
+        """Note what a block's lines of its first topic look like.
 
-        Their scores rise with the ranks, or both columns have taken each other's
-        place: decimals fall in that of the ranks, and integers rise by 1 in that
-        of the scores.
+        The scores of two of them rise with the ranks, or the columns of the lines
+        up to the next topic seem to be swapped.
         """
         try:
             other = topics.index(topics[0], 1)
         except ValueError:
             return
         self._samples.append(_rise_together([ranks[0], ranks[other]], [scores[0], scores[other]]))
-        decimals = _plain_scores([ranks[0], ranks[other]])
-        if decimals and decimals[0] > decimals[1] and not decimals[0].is_integer() \
-                and scores[0].is_integer() and scores[other] == scores[0] + 1:
-            self._swapped.append(ranks[0])
+        lines = len(list(itertools.takewhile(topics[0].__eq__, topics[:100])))
+        if lines > 2:
+            is_swapped = _seem_swapped(ranks[:lines], scores[:lines])
+            self._swapped.append(ranks[0] if is_swapped else b"")
 
     def _scores_may_rise(self) -> bool:
         """Whether the scores are worth `_note_rising_scores`, which reads the run once more."""
@@ -3348,6 +3347,27 @@ def _rise_together(ranks: Iterable[bytes], scores: Iterable[float]) -> bool:
     pairs = sorted(zip([_integer(rank)[0] for rank in ranks], scores))
     return all(rank < next_rank and score < next_score
                for (rank, score), (next_rank, next_score) in zip(pairs, pairs[1:]))
+
+
+def _seem_swapped(ranks: Sequence[bytes], scores: Sequence[float]) -> bool:
+    """Whether what a topic's lines have as scores are ranks, and the other way round.
+
+    The scores rise by 1, and the ranks fall.  Where a ranking is listed from last
+    to first, they may do so rightly.  So there is no doubt if the ranks are
+    integers that fall by 1, or if the scores begin below 1.
+
+    >>> _seem_swapped([b"9.5", b"7", b"7"], [1.0, 2.0, 3.0])
+    True
+    >>> _seem_swapped([b"3", b"2", b"1"], [1.0, 2.0, 3.0])
+    False
+    """
+    numbers, first, size = _plain_scores(ranks), scores[0], len(scores)
+    are_ranks = first >= 1 and first.is_integer() and list(scores) == [first + i for i in range(size)]
+    if numbers is None or not are_ranks:
+        return False
+    falls = numbers[0] > numbers[-1] and numbers == sorted(numbers, reverse=True)
+    falls_by_1 = numbers == [numbers[0] - i for i in range(size)]
+    return falls and not (falls_by_1 and numbers[0].is_integer())
 
 
 class Progress:
