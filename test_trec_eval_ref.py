@@ -2674,6 +2674,16 @@ def test_header_of_judgments(rel_format, header, lines):
         evaluate_files(lines, run, measures, rel_format=rel_format)
 
 
+def test_a_header_is_warned_of_once(tmp_path):
+    write(tmp_path, b"qid iter docno rel\n1 0 a 1\n1 0 b x\n",
+          b"qid Q0 docno rank score tag\n1 Q0 a 1 2 t\n1 Q0 b 2 x t\n")
+    lines = run_main(["-m", "map", *FILES], tmp_path).err.splitlines()
+    for line, expected in itertools.zip_longest(lines, (
+            "qrels.txt:1: is line 1 a header?", "qrels.txt:3: expected an integer as grade, found 'x'",
+            "run.txt:1: is line 1 a header?", "run.txt:3: expected a number as score, found 'x'")):
+        assert line.startswith(f"trec_eval_ref: warning: {expected}") and "in all" not in line
+
+
 def test_each_kind_of_warning_has_a_line(tmp_path):
     write(tmp_path, b"\xef\xbb\xbf1 0 a 1.0\n1 0 b 0\n9 0 a 1\n",
           b"1 Q0 a 1 x t\n1 Q0 b 2 x t\n1 Q0 c 3 x t\n")

@@ -1375,8 +1375,11 @@ class Notes:
         self._found: dict[tuple[str, str], list[Any]] = {}
 
     def add(self, kind: str, place: str, text: str) -> None:
-        """Note a warning of some kind."""
-        note = self._found.setdefault((place.rpartition(":")[0], kind), [place, text, 0])
+        """Note a warning of some kind, unless the line was noted as a header already."""
+        file = place.rpartition(":")[0]
+        if (file, "header") in self._found and self._found[file, "header"][0] == place:
+            return
+        note = self._found.setdefault((file, kind), [place, text, 0])
         note[2] += 1
 
     def restart(self, file: str) -> None:
