@@ -2564,7 +2564,7 @@ ODD_RUNS = [  # what, lines, message; each with a twin that is right
      r"hold a space or a line end\?; -T tsv reads"),
     ("line ends of CR", ["1 Q0 a 1 2.5 t\r1 Q0 b 2 1.5 t"], r":1: .* found '1 Q0 a 1 2.5 t\\r1 Q0"),
     ("header", ["query-id Q0 corpus-id rank score tag", *DISTANCES[:2]],
-     r":1: is line 1 a header\? .* 'query-id'"),
+     r":1: .*: is line 1 a header\? .* 'query-id'"),
     ("distances", DISTANCES, r"run: scores rise with the rank column in 20 of 20 topics, .* distances\?"),
     ("distances but for one topic", [DISTANCES[0].replace("0.5", "9"), *DISTANCES[1:]],
      r"in 19 of 20 topics"),
@@ -2667,7 +2667,7 @@ def test_a_run_is_read_once_more_only_if_its_scores_seem_to_rise():
 ])
 def test_header_of_judgments(rel_format, header, lines):
     run, measures = ["1 Q0 a 1 1 t"], ["num_q"]
-    with pytest.warns(TrecEvalWarning, match=rf"qrels:1: is line 1 a header\?.*{header.split()[0]}"):
+    with pytest.warns(TrecEvalWarning, match=rf"qrels:1: .*: is line 1 a header\?.*{header.split()[0]}"):
         evaluate_files([header, *lines], run, measures, rel_format=rel_format)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -2678,9 +2678,12 @@ def test_a_header_is_warned_of_once(tmp_path):
     write(tmp_path, b"qid iter docno rel\n1 0 a 1\n1 0 b x\n",
           b"qid Q0 docno rank score tag\n1 Q0 a 1 2 t\n1 Q0 b 2 x t\n")
     lines = run_main(["-m", "map", *FILES], tmp_path).err.splitlines()
+    header = "1: expected a number as {} or {}, found '{}' and '{}': is line 1 a header?"
     for line, expected in itertools.zip_longest(lines, (
-            "qrels.txt:1: is line 1 a header?", "qrels.txt:3: expected an integer as grade, found 'x'",
-            "run.txt:1: is line 1 a header?", "run.txt:3: expected a number as score, found 'x'")):
+            "qrels.txt:" + header.format("iter", "grade", "iter", "rel"),
+            "qrels.txt:3: expected an integer as grade, found 'x'",
+            "run.txt:" + header.format("rank", "score", "rank", "score"),
+            "run.txt:3: expected a number as score, found 'x'")):
         assert line.startswith(f"trec_eval_ref: warning: {expected}") and "in all" not in line
 
 
@@ -3630,8 +3633,8 @@ def test_grades_read_as_preferences_are_decimals(tmp_path):
     assert evaluate(judgments, run, ["prefs_simp"], rel_format="qrels_prefs").summary == {"prefs_simp": 2 / 3}
     with pytest.raises(TypeError, match="document 'a': expected a number as level, found 'x'"):
         evaluate({"1": {"g": {"a": "x"}}}, run, ["prefs_simp"], rel_format="qrels_prefs")
-    write(tmp_path, "1 g a x\n1 g b 1\n", "1 Q0 b 1 2 t\n")
-    warning = "qrels.txt:1: expected a number as level, found 'x', read as 0"
+    write(tmp_path, "1 g b 1\n1 g a x\n", "1 Q0 b 1 2 t\n")
+    warning = "qrels.txt:2: expected a number as level, found 'x', read as 0"
     assert warning in run_main([*options, *FILES], tmp_path).err
 
 

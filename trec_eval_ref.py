@@ -3102,8 +3102,10 @@ def _without_header(numbers: Sequence[int], columns: Columns, file: str, layout:
         return numbers[1:], [column[1:] for column in columns]
     has_number = any(_DECIMAL.match(first[field]) for field in layout.numeric)
     if layout.numeric and not has_number and len(numbers) > 1:
-        notes.add("header", place, f"is line {numbers[0]} a header? It is read as {layout.content} "
-                  f"for topic {_quoted(first[0])}")
+        fields = " or ".join([layout.fields[field] for field in layout.numeric])
+        found = " and ".join([_quoted(first[field]) for field in layout.numeric])
+        notes.add("header", place, f"expected a number as {fields}, found {found}: is line {numbers[0]} a "
+                  f"header? It is read as {layout.content} for topic {_quoted(first[0])}")
     return numbers, columns
 
 
