@@ -123,11 +123,11 @@ class Settings(NamedTuple):
     relevance_level    the least grade that counts as relevant (-l)
     complete           average over all topics of the qrels (-c)
     judged_only        remove unjudged documents from the ranking (-J)
-    depth              keep only the first so many documents of each topic (-M);
-                       None is all
+    depth              keep only the first so many documents of each topic; None is all (-M)
     collection_size    documents in the collection, for utility only (-N)
     rel_format         the format of the judgments (-R)
     grades_as          what takes the place of grades; see `_regraded`
+    cutoff             keep only the first so many that depth and judged_only leave, as RR@10 does
     """
 
     release: Release = RELEASES["10.0"]
@@ -138,6 +138,7 @@ class Settings(NamedTuple):
     collection_size: int = 0
     rel_format: str = "qrels"
     grades_as: tuple[Any, ...] = ()
+    cutoff: Optional[int] = None
 
 
 Gains = Mapping[int, float]  # {grade: gain}; a grade without an entry is its own gain
@@ -1357,6 +1358,18 @@ def _shown_name(name: Name) -> str:
     return "".join([character if character.isprintable() else ascii(character)[1:-1] for character in text])
 
 
+def _pasted(name: str) -> str:
+    """A name as hints show it: with quotes if a shell needs them.  Python takes these, too.
+
+    >>> print(_pasted("P@5"), _pasted("P(rel=2)@5"))
+    P@5 'P(rel=2)@5'
+    """
+    import shlex  # here because few need it
+    if "'" in name and not re.search(r'["$`\\!]', name):
+        return f'"{name}"'
+    return shlex.quote(name)
+
+
 def _plural(count: int, noun: str) -> str:
     """A count and its noun: "1 topic", "2 topics"."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
@@ -1369,8 +1382,11 @@ class Notes:
         self._found: dict[tuple[str, str], list[Any]] = {}
 
     def add(self, kind: str, place: str, text: str) -> None:
-        """Note a warning of some kind."""
-        note = self._found.setdefault((place.rpartition(":")[0], kind), [place, text, 0])
+        """Note a warning of some kind, unless the line was noted as a header already."""
+        file = place.rpartition(":")[0]
+        if (file, "header") in self._found and self._found[file, "header"][0] == place:
+            return
+        note = self._found.setdefault((file, kind), [place, text, 0])
         note[2] += 1
 
     def restart(self, file: str) -> None:
@@ -1660,8 +1676,11 @@ def _add_parameters(texts: dict[str, list[str]], name: str, text: str, release: 
     if not text or text in given:
         return
     if given and first_only:
+        both = f"{name}.{given[0]},{text}"
         takes_several = MEASURES[name].parameters.kind in ("cutoffs", "levels")
-        instead = f"write {name}.{given[0]},{text} for both" if takes_several else "run it once for each"
+        instead = "run it once for each"
+        if takes_several and _works(both, Settings(release=release)):
+            instead = f"write {both} for both"
         notes.add("second parameters", place, f"only its first parameters, {_quoted(given[0])}, count: "
                   f"{_quoted(text)} is ignored; {instead}")
     else:
@@ -1725,7 +1744,7 @@ class OtherName(NamedTuple):
     """What a name of another tool means.
 
     measure   the measure without a cutoff; "" if the name needs one
-    with_cut  the measure that takes the cutoff; "-M" if the ranking is cut; "" if the name takes none
+    with_cut  the measure that takes the cutoff; "ranking" if that is cut; "" if the name takes none
     keywords  what may stand in parentheses, besides judged_only and cutoff
     """
 
@@ -1739,8 +1758,8 @@ _OTHER_NAMES = {  # in lower case: the names of ir_measures, and those of BEIR, 
     "ndcg": OtherName("ndcg", "ndcg_cut", ("dcg", "gains")),
     **dict.fromkeys(("p", "precision"), OtherName("", "P")),
     **dict.fromkeys(("r", "recall"), OtherName("", "recall")),
-    **dict.fromkeys(("rr", "mrr"), OtherName("recip_rank", "-M")),
-    "rbp": OtherName("rbp", "-M", ("rel", "p")),
+    **dict.fromkeys(("rr", "mrr"), OtherName("recip_rank", "ranking")),
+    "rbp": OtherName("rbp", "ranking", ("rel", "p")),
     **dict.fromkeys(("success", "hit", "hit_rate"), OtherName("", "success")),
     "judged": OtherName("", "Judged", ()),
     "iprec": OtherName("", "iprec_at_recall"),
@@ -1779,13 +1798,8 @@ def _named_columns(request: str, settings: Settings) -> list[Column]:
         if MEASURES[base].parameters.kind not in ("cutoffs", "levels"):
             raise _no_cutoff(request, base, cuts)
         known = OtherName("", base, ())
-    keywords = _read_keywords(request, arguments[1:-1] if arguments else "")
-    for keyword in keywords:
-        if keyword == "beta":
-            raise _not_as_expected(request, "no beta=: the parameter of set_F is its square, so that F2 is "
-                                            "set_F.4")
-        if keyword not in (*known.keywords, "judged_only", "cutoff"):
-            raise _not_as_expected(request, f"no {keyword}=, which means nothing here")
+    keywords = _read_keywords(request, arguments[1:-1] if arguments else "",
+                              (*known.keywords, "judged_only", "cutoff"))
     if cuts is not None and "cutoff" in keywords:
         raise _not_as_expected(request, "one cutoff, found two")
     if "cutoff" in keywords:
@@ -1796,22 +1810,51 @@ def _named_columns(request: str, settings: Settings) -> list[Column]:
     return [_named_column(request, stem + cut, known, keywords, cut, settings) for cut in cuts.split(",")]
 
 
-def _read_keywords(request: str, text: str) -> dict[str, Any]:
+_KEYWORDS = {  # what may stand in the parentheses of a name, as messages say it
+    "rel": "an integer from 0 as rel",
+    "p": "a decimal from 0 to 1 as p",
+    "dcg": "dcg='log2' or dcg='exp-log2'",
+    "gains": "gains={grade: gain} with grades from 0, each once, and numbers as gains",
+    "relative": "relative=True or relative=False",
+    "judged_only": "judged_only=True or judged_only=False",
+    "cutoff": "an integer above 0 as cutoff",
+}
+
+
+def _read_keywords(request: str, text: str, allowed: Collection[str]) -> dict[str, Any]:
     """The arguments in the parentheses of a name, rel=2 and the like."""
     if not text:
         return {}
     import ast  # here because that takes milliseconds, and few need it
-    try:
+    call: Any = None
+    with contextlib.suppress(SyntaxError, ValueError, RecursionError, MemoryError):
         call = ast.parse(f"f({text})", mode="eval").body
-        if not isinstance(call, ast.Call) or call.args:
-            raise ValueError
-        keywords = {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in call.keywords}
-        if len(keywords) < len(call.keywords) or "None" in keywords:  # one is there twice, or is **
-            raise ValueError
-        return keywords
-    except (SyntaxError, TypeError, ValueError, RecursionError, MemoryError):
-        raise _not_as_expected(
-            request, f"arguments such as rel=2 in the parentheses, found {_quoted(text)}") from None
+    if not isinstance(call, ast.Call) or call.args or any(keyword.arg is None for keyword in call.keywords):
+        raise _not_as_expected(request,
+                               f"arguments such as rel=2 in the parentheses, found {_quoted(text)}")
+    found: dict[str, Any] = {}
+    for keyword in call.keywords:
+        name = str(keyword.arg)
+        if name == "beta":
+            raise _not_as_expected(request, "no beta=: the parameter of set_F is its square, so that F2 is "
+                                            "set_F.4")
+        if name not in allowed:
+            raise _not_as_expected(request, f"no {name}=, which means nothing here")
+        if name in found:
+            raise _not_as_expected(request, f"{name}= once, found it again")
+        try:
+            found[name] = ast.literal_eval(keyword.value)
+            if isinstance(keyword.value, ast.Dict) and len(keyword.value.keys) > len(found[name]):
+                raise ValueError  # a grade is there twice
+        except (TypeError, ValueError, RecursionError, MemoryError):
+            value = ast.get_source_segment(f"f({text})", keyword.value) or ""
+            raise _wrong_keyword(request, name, value) from None
+    return found
+
+
+def _wrong_keyword(request: str, keyword: str, found: str) -> TrecEvalError:
+    """The error for an argument in parentheses whose value means nothing."""
+    return _not_as_expected(request, f"{_KEYWORDS[keyword]}, found {found}")
 
 
 def _named_column(request: str, name: str, known: OtherName, keywords: Mapping[str, Any], cut: Optional[str],
@@ -1821,27 +1864,26 @@ def _named_column(request: str, name: str, known: OtherName, keywords: Mapping[s
     arguments: tuple[Any, ...] = ()
     if cut is None:
         if not measure:
-            what = f"a level, such as {request}@0.5" if known.with_cut == "iprec_at_recall" else \
-                f"a cutoff, such as {request}@10"
-            raise _not_as_expected(request, what)
+            what, example = ("level", "0.5") if known.with_cut == "iprec_at_recall" else ("cutoff", "10")
+            raise _not_as_expected(request, f"a {what}, such as {_pasted(f'{request}@{example}')}")
         arguments = _default_variants(MEASURES[measure].parameters)[0][1]
-    elif known.with_cut == "-M":
-        depth = int(_own_number(request, cut, "cutoffs"))
-        settings = settings._replace(depth=depth if settings.depth is None else min(depth, settings.depth))
+    elif known.with_cut == "ranking":
+        settings = settings._replace(cutoff=_own_cutoff(request, cut))
     elif known.with_cut:
         measure = known.with_cut
-        arguments = (_own_number(request, cut, MEASURES[measure].parameters.kind),)
+        is_level = MEASURES[measure].parameters.kind == "levels"
+        arguments = (_own_level(request, cut, measure) if is_level else _own_cutoff(request, cut),)
     else:
         raise _not_as_expected(request, f"no cutoff, because {measure} takes none")
     if measure == "rbp":
         default = 0.9 if request.startswith("rbp") else 0.8  # trec_eval's, and that of ir_measures
         p = keywords.get("p", default)
         if type(p) not in (int, float) or not 0 <= p <= 1:
-            raise _not_as_expected(request, "p from 0 to 1")
+            raise _wrong_keyword(request, "p", repr(p))
         arguments = (float(p), {})
     for keyword in "relative", "judged_only":
         if type(keywords.get(keyword, False)) is not bool:
-            raise _not_as_expected(request, f"{keyword}=True or {keyword}=False, found {keywords[keyword]!r}")
+            raise _wrong_keyword(request, keyword, repr(keywords[keyword]))
     if keywords.get("relative"):
         measure = "set_relative_P"
     if "judged_only" in keywords:
@@ -1849,7 +1891,7 @@ def _named_column(request: str, name: str, known: OtherName, keywords: Mapping[s
     if "rel" in keywords:
         level = keywords["rel"]
         if type(level) is not int or level < 0:
-            raise _not_as_expected(request, "an integer from 0 as rel")
+            raise _wrong_keyword(request, "rel", repr(level))
         settings = settings._replace(relevance_level=level)
         if measure == "rbp":
             settings = settings._replace(grades_as=("from", level))
@@ -1863,28 +1905,38 @@ def _named_column(request: str, name: str, known: OtherName, keywords: Mapping[s
     return Column(name, entry, arguments, settings, is_named=True)
 
 
-def _own_number(request: str, text: str, kind: str) -> Any:
-    """A cutoff or level after an @.  This is our own syntax: nothing of it is ignored."""
-    if kind == "cutoffs":
-        if re.fullmatch(r"[1-9][0-9]{0,17}", text):
-            return int(text)
-        raise _not_as_expected(request, f"an integer above 0 as cutoff, found {_quoted(text)}")
-    if re.fullmatch(r"[0-9]+\.?[0-9]*|\.[0-9]+", text):
+def _own_cutoff(request: str, text: str) -> int:
+    """A cutoff after an @.  This is our own syntax: nothing of it is ignored."""
+    if re.fullmatch(r"[1-9][0-9]{0,17}", text):
+        return int(text)
+    expected = "an integer above 0 as cutoff"
+    if re.fullmatch(r"[0-9]{19,}", text):
+        expected = "a cutoff of 18 digits at most"
+    elif re.fullmatch(r"0+[1-9][0-9]*", text):
+        expected = "a cutoff that does not begin with 0"
+    raise _not_as_expected(request, f"{expected}, found {_quoted(text)}")
+
+
+def _own_level(request: str, text: str, measure: str) -> float:
+    """A level after an @: a recall, or a multiple of R."""
+    is_recall = measure == "iprec_at_recall"
+    if re.fullmatch(r"[0-9]+\.?[0-9]*|\.[0-9]+", text) and float(text) <= (1 if is_recall else 1e100):
         return float(text)
-    raise _not_as_expected(request, f"a decimal from 0 as level, found {_quoted(text)}")
+    expected = "a recall from 0 to 1" if is_recall else "a decimal from 0"
+    raise _not_as_expected(request, f"{expected} as level, found {_quoted(text)}")
 
 
 def _gains_asked_for(request: str, keywords: Mapping[str, Any]) -> tuple[Any, ...]:
     """What takes the place of the grades, for nDCG(dcg='exp-log2') or nDCG(gains={1:1,2:3}); see Settings."""
     if keywords.get("dcg", "log2") not in ("log2", "exp-log2"):
-        raise _not_as_expected(request, f"dcg='log2' or dcg='exp-log2', found {keywords['dcg']!r}")
+        raise _wrong_keyword(request, "dcg", repr(keywords["dcg"]))
     if "gains" not in keywords:
         return ("2^grade - 1",) if keywords["dcg"] == "exp-log2" else ()
     gains = keywords["gains"]
     if not isinstance(gains, dict) or not all(
             type(grade) is int and grade >= 0 and type(gain) in (int, float) and abs(gain) <= 1e100
             for grade, gain in gains.items()):
-        raise _not_as_expected(request, "gains={grade: gain} with grades from 0 and numbers as gains")
+        raise _wrong_keyword(request, "gains", repr(gains))
     if keywords.get("dcg") == "exp-log2":
         raise _not_as_expected(request, "either gains or dcg='exp-log2'")
     return ("gains", *sorted(gains.items()))
@@ -1899,9 +1951,8 @@ def _check_is_one(request: str, settings: Settings) -> None:
     """Raise if a request consists of several that would work one by one."""
     words = re.split(r"[\s,;]+", request)
     if len(words) > 1 and all(_works(word, settings) for word in words):
-        command = " ".join(f"-m {word}" for word in words)
-        raise TrecEvalError(f"expected one measure each, found {_quoted(request)}; did you mean {command}?",
-                            status=1)
+        raise TrecEvalError(f"expected one measure, found {_quoted(request)}; ask for each of them by "
+                            f"itself: {' and '.join(map(_pasted, words))}", status=1)
 
 
 def _works(request: str, settings: Settings) -> bool:
@@ -1931,7 +1982,7 @@ def _unknown_measure(request: str, settings: Settings) -> TrecEvalError:
         return TrecEvalError(f"unknown measure {_quoted(request)}; trec_eval has nothing like it; "
                              "ir_measures knows programs that do", status=1)
     meant = _probably_meant(request, settings)
-    hint = f"; did you mean {meant}?" if meant else ""
+    hint = f"; did you mean {_pasted(meant)}?" if meant else ""
     return TrecEvalError(f"unknown measure {_quoted(request)}{hint}", status=1)
 
 
@@ -2031,7 +2082,7 @@ def _place(docnos: Iterable[Any], judgments: Mapping[Any, int], scores: Mapping[
 
 def _cut(ranked: list[tuple[int, Any]], num_ret: int, judgments: Mapping[Any, int],
          settings: Settings) -> tuple[list[tuple[int, Any]], int]:
-    """What -M and -J leave of a ranking of some documents, and of its length."""
+    """What -M, -J and a cutoff leave of a ranking of some documents, and of its length."""
     if settings.depth is not None and settings.depth < num_ret:
         num_ret = settings.depth
         ranked = [(rank, docno) for rank, docno in ranked if rank <= num_ret]
@@ -2039,6 +2090,9 @@ def _cut(ranked: list[tuple[int, Any]], num_ret: int, judgments: Mapping[Any, in
         judged = [docno for _, docno in ranked if judgments.get(docno, -1) >= 0]
         ranked = list(enumerate(judged, start=1))
         num_ret = len(ranked)
+    if settings.cutoff is not None and settings.cutoff < num_ret:
+        num_ret = settings.cutoff
+        ranked = [(rank, docno) for rank, docno in ranked if rank <= num_ret]
     return ranked, num_ret
 
 
@@ -2099,8 +2153,10 @@ def judge(judgments: Mapping[str, int], scores: Mapping[str, float], *, release:
 
 def _checked_settings(release: str = "10.0", relevance_level: int = 1, complete: bool = False,
                       judged_only: bool = False, depth: Optional[int] = None, collection_size: int = 0,
-                      rel_format: str = "qrels") -> Settings:
-    """The Settings that a caller's keywords give."""
+                      rel_format: str = "qrels", **unknown: Any) -> Settings:
+    """The Settings that a caller's keywords give.  Raises TypeError for others, as Python does."""
+    for name in unknown:
+        raise TypeError(f"got an unexpected keyword argument {name!r}")
     try:
         level, size = array("q", [operator.index(relevance_level), operator.index(collection_size)])
         depth = None if depth is None else array("q", [operator.index(depth)])[0]
@@ -2350,8 +2406,10 @@ def _judged_topics(judgments: Judgments, rankings: Rankings, evaluated: Evaluate
 
 def _seen_documents(column: Column) -> float:
     """How many documents of a ranking a column sees."""
-    depth = math.inf if column.settings.depth is None else column.settings.depth
-    return min(depth, column.arguments[0]) if column.measure.parameters.kind == "cutoffs" else depth
+    bounds = [column.settings.depth, column.settings.cutoff]
+    if column.measure.parameters.kind == "cutoffs":
+        bounds.append(column.arguments[0])
+    return min([bound for bound in bounds if bound is not None], default=math.inf)
 
 
 class Doubts:
@@ -3058,8 +3116,10 @@ def _without_header(numbers: Sequence[int], columns: Columns, file: str, layout:
         return numbers[1:], [column[1:] for column in columns]
     has_number = any(_DECIMAL.match(first[field]) for field in layout.numeric)
     if layout.numeric and not has_number and len(numbers) > 1:
-        notes.add("header", place, f"is line {numbers[0]} a header? It is read as {layout.content} "
-                  f"for topic {_quoted(first[0])}")
+        fields = " or ".join([layout.fields[field] for field in layout.numeric])
+        found = " and ".join([_quoted(first[field]) for field in layout.numeric])
+        notes.add("header", place, f"expected a number as {fields}, found {found}: is line {numbers[0]} a "
+                  f"header? It is read as {layout.content} for topic {_quoted(first[0])}")
     return numbers, columns
 
 
@@ -3133,8 +3193,7 @@ class RunReader:
         self.tag = b""
         self._by_rank = by_rank
         self._samples: list[bool] = []  # see _sample; a hundred are enough
-        self._swapped: list[bytes] = []  # of these samples, the ranks that look like scores
-        self._least_rank = math.inf  # of a layout without scores
+        self._swapped: list[bytes] = []  # of the samples of three lines, a rank that may be a score, or b""
         self._blocks_read = 0
         self._release = release
         self._notes = notes
@@ -3149,16 +3208,35 @@ class RunReader:
                 if self.wanted is None or topic in self.wanted:
                     yield topic, ranking, len(ranking)
             return
-        yield from self._topics()
-        if self._swapped and len(self._swapped) == len(self._samples):
-            self._notes.add("swapped columns", self.source.name, "the rank column has decimals that fall, "
-                            f"such as {_quoted(self._swapped[0])}, and the score column integers that rise: "
+        yield from self._topics() if "score" in self.layout.fields else self._topics_by_rank()
+        if self._swapped and all(self._swapped):
+            self._notes.add("swapped columns", self.source.name, "the rank column falls, from "
+                            f"{_quoted(self._swapped[0])} on, while the score column rises by 1: "
                             "are they swapped?")
-        if 1 < self._least_rank < math.inf:
-            self._notes.add("no rank 1", self.source.name, "expected a document at rank 1, found none above "
-                            f"{self._least_rank:.0f}, and the least is ranked first: are these scores?")
         if self._scores_may_rise():
             self._note_rising_scores()
+
+    def _topics_by_rank(self) -> Iterator[tuple[bytes, dict[bytes, float], int]]:
+        """The topics of a run that has ranks but no scores, with a warning if these ranks look like scores.
+
+        They do if none is 0 or 1, or if they fall from line to line.  They do not
+        if those of any topic are consecutive integers, such as 2 to 11.
+        """
+        least, rises, falls, are_ranks = math.inf, False, False, False
+        for topic, by_docno, lines in self._topics():
+            yield topic, by_docno, lines
+            if not are_ranks:
+                ranks = [-score for score in by_docno.values()]
+                least = min(least, *ranks)
+                rises = rises or any(map(operator.lt, ranks, ranks[1:]))
+                falls = falls or any(map(operator.gt, ranks, ranks[1:]))
+                are_ranks = len(set(ranks)) == max(ranks) - min(ranks) + 1 > 1
+        found = f"{least:.0f} as the least" if 1 < least < math.inf else ""
+        if falls and not rises:
+            found = "numbers that fall from line to line"
+        if found and not are_ranks:
+            self._notes.add("ranks", self.source.name, f"expected ranks from 1 up, found {found}; "
+                            "the least is ranked first: are these scores?")
 
     def _topics(self) -> Iterator[tuple[bytes, dict[bytes, float], int]]:
         """The topics of a run of lines, as soon as each is complete."""
@@ -3195,7 +3273,6 @@ class RunReader:
             self._report()
             if "score" not in fields:
                 from_ranks = _scores_of_ranks(columns[-1], numbers, self.source.name)
-                self._least_rank = min(self._least_rank, -max(from_ranks))
                 yield topics, docnos, from_ranks
                 continue
             _, _, _, ranks, texts, tags = columns
@@ -3211,21 +3288,20 @@ class RunReader:
             yield topics, docnos, scores
 
     def _sample(self, topics: Sequence[bytes], ranks: Sequence[bytes], scores: Sequence[float]) -> None:
-        """Note what two lines of a block that have the same topic look like.
+        """Note what a block's lines of its first topic look like.
 
-        Their scores rise with the ranks, or both columns have taken each other's
-        place: decimals fall in that of the ranks, and integers rise by 1 in that
-        of the scores.
+        The scores of two of them rise with the ranks, or the columns of the lines
+        up to the next topic seem to be swapped.
         """
         try:
             other = topics.index(topics[0], 1)
         except ValueError:
             return
         self._samples.append(_rise_together([ranks[0], ranks[other]], [scores[0], scores[other]]))
-        decimals = _plain_scores([ranks[0], ranks[other]])
-        if decimals and decimals[0] > decimals[1] and not decimals[0].is_integer() \
-                and scores[0].is_integer() and scores[other] == scores[0] + 1:
-            self._swapped.append(ranks[0])
+        lines = len(list(itertools.takewhile(topics[0].__eq__, topics[:100])))
+        if lines > 2:
+            is_swapped = _seem_swapped(ranks[:lines], scores[:lines])
+            self._swapped.append(ranks[0] if is_swapped else b"")
 
     def _scores_may_rise(self) -> bool:
         """Whether the scores are worth `_note_rising_scores`, which reads the run once more."""
@@ -3290,6 +3366,27 @@ def _rise_together(ranks: Iterable[bytes], scores: Iterable[float]) -> bool:
     pairs = sorted(zip([_integer(rank)[0] for rank in ranks], scores))
     return all(rank < next_rank and score < next_score
                for (rank, score), (next_rank, next_score) in zip(pairs, pairs[1:]))
+
+
+def _seem_swapped(ranks: Sequence[bytes], scores: Sequence[float]) -> bool:
+    """Whether what a topic's lines have as scores are ranks, and the other way round.
+
+    The scores rise by 1, and the ranks fall.  Where a ranking is listed from last
+    to first, they may do so rightly.  So there is no doubt if the ranks are
+    integers that fall by 1, or if the scores begin below 1.
+
+    >>> _seem_swapped([b"9.5", b"7", b"7"], [1.0, 2.0, 3.0])
+    True
+    >>> _seem_swapped([b"3", b"2", b"1"], [1.0, 2.0, 3.0])
+    False
+    """
+    numbers, first, size = _plain_scores(ranks), scores[0], len(scores)
+    are_ranks = first >= 1 and first.is_integer() and list(scores) == [first + i for i in range(size)]
+    if numbers is None or not are_ranks:
+        return False
+    falls = numbers[0] > numbers[-1] and numbers == sorted(numbers, reverse=True)
+    falls_by_1 = numbers == [numbers[0] - i for i in range(size)]
+    return falls and not (falls_by_1 and numbers[0].is_integer())
 
 
 class Progress:
@@ -3635,7 +3732,7 @@ def _evaluate_run(qrels: Source, judgments: Judgments, run: Source, columns: lis
     if missing and not settings.complete and only is None:
         topics = _plural(len(judgments.topics), "topic")
         notes.add("missing topics", run.name, f"{len(missing)} of {topics} in {qrels.name} have no results "
-                  f"(first {_quoted(missing[0])}) and are ignored; with -c they would count")
+                  f"(first {_quoted(missing[0])}) and are ignored; with -c (complete=True) they would count")
     doubts.note(columns, judgments, settings, run.name, notes)
     evaluated.average_over(judgments)
     evaluated.over = evaluated.over._replace(run_tag=_decode(reader.tag))
@@ -4804,7 +4901,7 @@ def _json_settings(settings: Settings, measures: Sequence[str]) -> dict[str, Any
     """What JSON says of the settings."""
     shown = {"version": __version__, **settings._asdict(), "release": settings.release.name,
              "measures": list(measures), "signature": signature(settings)}
-    del shown["grades_as"]  # which only columns have
+    del shown["grades_as"], shown["cutoff"]  # which only columns have
     return shown
 
 
@@ -5626,8 +5723,9 @@ def _different_topics(evaluated: Mapping[str, Evaluated]) -> list[str]:
     if in_any == in_all or any(run.settings.complete for run in evaluated.values()):
         return []
     return [f"runs: expected the same topics in all, found {_plural(len(in_all), 'topic')} in all and "
-            f"{len(in_any)} in at least one; each mean is over the topics of its run; with -c all are over "
-            "the topics of the judgments, and a topic that a run misses counts as if nothing were retrieved"]
+            f"{len(in_any)} in at least one; each mean is over the topics of its run; with -c "
+            "(complete=True) all are over the topics of the judgments, and a topic that a run misses counts "
+            "as if nothing were retrieved"]
 
 
 def _baseline(evaluated: Mapping[str, Evaluated], name: Optional[str]) -> str:
@@ -5705,22 +5803,28 @@ class Style(NamedTuple):
     escapes  what stands for a character that means something else there
     mark     what follows a value that differs significantly from the baseline's
     best     how the best value of a column is written
+    hyphen   what stands for a hyphen before another one
     """
 
     escapes: Mapping[int, str]
     mark: str
     best: str
+    hyphen: str = "-"
+
+    def escaped(self, text: str) -> str:
+        """A text, written so that the format shows each of its characters."""
+        return re.sub("-(?=-)", self.hyphen, text.translate(self.escapes))
 
 
 _STYLES = {
     "text": Style({}, "*", "{}"),
-    "markdown": Style({ord(character): f"\\{character}" for character in "\\`*_[]<>|#~&"}, "†", "**{}**"),
+    "markdown": Style({ord(character): f"\\{character}" for character in "\\`*_[]<>|#~&$"}, "†", "**{}**"),
     "latex": Style({**{ord(character): f"\\{character}" for character in "&%$#_{}"},
                     **{ord(character): f"\\text{name}{{}}" for character, name in (
                         ("\\", "backslash"), ("~", "asciitilde"), ("^", "asciicircum"), ("|", "bar"),
-                        ("<", "less"), (">", "greater"))},
+                        ("<", "less"), (">", "greater"), ("`", "asciigrave"))},
                     **{ord(character): f"{{{character}}}" for character in "[]*"}},  # else arguments of \\
-                   r"$^{\dagger}$", r"\textbf{{{}}}"),
+                   r"$^{\dagger}$", r"\textbf{{{}}}", hyphen="-{}"),  # -- would be a dash
 }
 
 _WITHOUT_BEST = ("rbp_resid", "unj")  # a large value of these is not good, and a small one need not be
@@ -5748,9 +5852,9 @@ def _summary_rows(evaluated: Mapping[str, Evaluated], comparisons: Iterable[Comp
             of_runs = [cast(float, of_run[column.name]) for of_run in values.values()]
             if max(of_runs) - min(of_runs) > _NO_DIFFERENCE:
                 best[column.name] = max(of_runs)
-    rows = [[head.translate(style.escapes) for head in ("run", *heads)]]
+    rows = [[style.escaped(head) for head in ("run", *heads)]]
     for name, of_run in values.items():
-        row = [_shown_name(name).translate(style.escapes)]
+        row = [style.escaped(_shown_name(name))]
         for head in heads:
             cell = _shown(of_run[head], digits)
             if head in best and cast(float, of_run[head]) >= best[head] - _NO_DIFFERENCE:
@@ -5768,7 +5872,7 @@ def _topic_rows(evaluated: Mapping[str, Evaluated], digits: int, style: Style) -
         for name in max(values, key=len):
             cells = [_shown(of_run.get(name, "-"), digits) for of_run in values]
             rows.append([_shown_name(topic), name, *cells])
-    return [[cell.translate(style.escapes) for cell in row] for row in rows]
+    return [[style.escaped(cell) for cell in row] for row in rows]
 
 
 def _comparison_rows(evaluated: Mapping[str, Evaluated], comparisons: Iterable[Comparison],
@@ -5815,11 +5919,11 @@ def _caption(evaluated: Mapping[str, Evaluated], comparisons: Sequence[Compariso
     if _different_topics(evaluated):
         of_each = ", ".join(f"{_shown_name(name)}: {n}" for name, n in counts.items())
         over = f"the topics of each run ({of_each}), tests over those that two runs share"
-    sentences = [f"Values over {over}.".translate(style.escapes)]
+    sentences = [style.escaped(f"Values over {over}.")]
     if comparisons:
-        marks = _explained_marks(comparisons, len(evaluated)).translate(style.escapes)
+        marks = style.escaped(_explained_marks(comparisons, len(evaluated)))
         sentences += [f"{style.mark}{marks}.", "Bold: the best value of a measure."]
-    return " ".join([*sentences, signature(first.settings).translate(style.escapes)])
+    return " ".join([*sentences, style.escaped(signature(first.settings))])
 
 
 def _aligned(rows: _Rows, words: int) -> list[str]:
@@ -5866,7 +5970,7 @@ def _report_table(evaluated: Mapping[str, Evaluated], comparisons: Sequence[Comp
     lines: list[str] = []
     if per_topic:
         settings = next(iter(evaluated.values())).settings
-        caption = f"Values by topic. {signature(settings).translate(style.escapes)}"
+        caption = f"Values by topic. {style.escaped(signature(settings))}"
         lines += [*table(_topic_rows(evaluated, digits, style), 2, caption), ""]
     if summary:
         rows = _summary_rows(evaluated, comparisons, digits, style)
@@ -5894,7 +5998,7 @@ def _report_text(evaluated: Mapping[str, Evaluated], comparisons: Sequence[Compa
 
 
 def _report_csv(evaluated: Mapping[str, Evaluated], per_topic: bool, summary: bool) -> str:
-    """Lines of run, topic, measure and value, with all digits."""
+    """Lines of run, topic, measure and value, with all digits.  Control characters appear as their codes."""
     import csv
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -5906,7 +6010,7 @@ def _report_csv(evaluated: Mapping[str, Evaluated], per_topic: bool, summary: bo
         if summary:
             writer.writerows((name, "all", *value) for value in run.summary_values()
                              if not isinstance(value[1], str))  # the tag is no value
-    return text.getvalue()
+    return re.sub(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", lambda control: ascii(control[0])[1:-1], text.getvalue())
 
 
 def _report_comparison_json(evaluated: Mapping[str, Evaluated], comparisons: Iterable[Comparison],
@@ -6723,7 +6827,9 @@ def _report_entries(source: Source) -> tuple[list[Entry], bool]:
         return _csv_entries([(place, _decode(line)) for place, line in lines], source.name), True
     entries = []
     for place, line in lines:
-        fields = [_decode(field.rstrip(b":")) for field in line.split() if field not in (b":", b"=", b"|")]
+        between = b"\t" if line.count(b"\t") == 2 else None  # names may hold spaces
+        words = [word.strip() for word in line.split(between)]
+        fields = [_decode(word.rstrip(b":")) for word in words if word not in (b"", b":", b"=", b"|")]
         if fields[-1:] == ["%"]:
             fields[-2:] = ["".join(fields[-2:])]
         if len(fields) in (2, 3):
@@ -7483,9 +7589,8 @@ class Audit:
         base = self.settings
         changes = {"release": way.get("release", base.release), "depth": way.get("depth", base.depth),
                    "relevance_level": way.get("level", base.relevance_level),
-                   "judged_only": base.judged_only or "judged-only" in way, **dict(own)}
-        depths = [depth for depth in (way.get("depth", base.depth), changes["depth"]) if depth is not None]
-        settings = base._replace(**{**changes, "complete": False, "depth": min(depths, default=None)})
+                   "judged_only": base.judged_only or "judged-only" in way, "complete": False, **dict(own)}
+        settings = base._replace(**changes)
         return Ranked(settings, way.get("ties", ""), "order" in way, "topic-document" in way)
 
     def order(self, topic: bytes, ranked: Ranked) -> Order:
@@ -7554,8 +7659,10 @@ class Audit:
                 return Seen(REL_FORMATS[settings.rel_format].judge(judgments, scores, [settings])[0])
             except TrecEvalError as error:
                 raise TrecEvalError(f"topic {_quoted(topic)}: {error}", status=4) from None
-        if settings.depth is not None and settings.depth < size:
-            size = settings.depth
+        bounds = [settings.depth] if settings.judged_only else [settings.depth, settings.cutoff]
+        depth = min([bound for bound in bounds if bound is not None], default=size)
+        if depth < size:
+            size = depth
             placed = [(rank, docno) for rank, docno in placed if spans.get(rank, (rank,))[0] <= size]
         counts = self._counts[topic]
         if settings.grades_as:
@@ -7563,7 +7670,7 @@ class Audit:
             counts = Counter(judgments.values())
         grades = {rank: judgments[docno] for rank, docno in placed}
         if settings.judged_only:
-            judged = [grade for grade in grades.values() if grade >= 0]
+            judged = [grade for grade in grades.values() if grade >= 0][:settings.cutoff]
             grades, size = dict(enumerate(judged, start=1)), len(judged)
         return Seen(JudgedRanking(grades, size, counts, settings), spans)
 
