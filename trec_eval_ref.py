@@ -1339,15 +1339,16 @@ def _quoted(name: Name) -> str:
 
 
 def _shown_name(name: Name) -> str:
-    """A name or line as people may see it: with the codes of what is not printable, such as escape sequences.
+    """A name or line as people may see it: what is not printable, and bytes that are no UTF-8, by their codes.
 
-    >>> print(_shown_name("caf\\u00e9\\x1b[31m"))
-    café\\x1b[31m
+    >>> print(_shown_name("caf\\u00e9\\x1b[31m"), _shown_name(b"caf\\xe9"))
+    café\\x1b[31m caf\\xe9
     """
     text = _decode(name)
     if text.isprintable():
         return text
-    return "".join([character if character.isprintable() else ascii(character)[1:-1] for character in text])
+    shown = "".join([character if character.isprintable() else ascii(character)[1:-1] for character in text])
+    return re.sub(r"\\udc(?=[89a-f])", r"\\x", shown)  # _decode makes \udcff of the byte ff
 
 
 def _plural(count: int, noun: str) -> str:
