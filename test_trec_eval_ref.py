@@ -4979,6 +4979,13 @@ def test_bars_are_the_terms_and_the_line_is_their_running_total(length, how, req
     assert texts(head)[0].startswith("The bars added up" + how)
 
 
+def test_bars_are_on_a_scale_up_to_1():
+    _, picture = drawn({"1": {"b": 1}}, {"1": {"a": 2.0, "b": 1.0}}, "map")
+    chart, total, _ = picture.charts()
+    assert [texts(group, "end") for group in (chart, total)] == [["0", "0.5", "1"], ["0", "0.25", "0.5"]]
+    assert bars(chart) == [(119, 43, 34, 35)]  # half of 70 high
+
+
 def test_ranking_drawn():
     _, picture = drawn(*TEN, "map")
     ranking, missed = picture.strips()
@@ -5113,8 +5120,9 @@ def test_long_rankings_stay_readable_at_the_top(request_, last):
     assert 100 < len(others) < 500 and all(327 < x < x + width < 462.1 for x, width in others)
     ranks = texts(picture.row("rank"), "middle")
     assert ranks[:16] == [*(str(rank) for rank in range(1, 16)), last] and {"20", "50"} <= set(ranks)
-    marked = sorted(place_of(label)[0] for label in elements(picture.row("rank"), "text"))
-    assert all(right - left > 12 for left, right in zip(marked, marked[1:]))
+    labels = [label for label in elements(picture.row("rank"), "text") if label.text != "rank"]
+    ends = sorted((place_of(label)[0], 2.8 * len(label.text)) for label in labels)
+    assert all(x + half < other - other_half for (x, half), (other, other_half) in zip(ends, ends[1:]))
     assert len(texts(picture.row("document"), "start")) == 15
 
 
@@ -5122,8 +5130,12 @@ def test_highest_grade_is_seen_where_documents_share_a_place():
     grades = {f"d{rank}": 2 if rank % 100 == 0 else rank % 2 for rank in range(3000)}
     _, picture = drawn({"1": grades}, {"1": {docno: -rank for rank, docno in enumerate(grades)}}, "map")
     squares = elements(picture.strips()[0], "rect", "good", "other")
-    seen = {square.get("x"): square for square in squares}.values()  # the last one of a place
-    assert sum("fill-opacity" not in square.attrib for square in seen if square.get("class") == "good") > 15
+    places = {}
+    for square in squares:
+        is_highest = square.get("class") == "good" and "fill-opacity" not in square.attrib
+        places.setdefault(square.get("x"), []).append(is_highest)
+    assert sum(map(any, places.values())) > 15
+    assert all(highest[-1] for highest in places.values() if any(highest))  # the last one hides the others
 
 
 ODD = {  # a name, and how pictures show it
