@@ -1347,15 +1347,16 @@ def _quoted(name: Name) -> str:
 
 
 def _shown_name(name: Name) -> str:
-    """A name or line as people may see it: with the codes of what is not printable, such as escape sequences.
+    """A name or line as people may see it: with codes for what is not printable or no UTF-8.
 
-    >>> print(_shown_name("caf\\u00e9\\x1b[31m"))
-    café\\x1b[31m
+    >>> print(_shown_name("caf\\u00e9\\x1b[31m"), _shown_name(b"caf\\xe9"))
+    café\\x1b[31m caf\\xe9
     """
     text = _decode(name)
     if text.isprintable():
         return text
-    return "".join([character if character.isprintable() else ascii(character)[1:-1] for character in text])
+    shown = "".join([character if character.isprintable() else ascii(character)[1:-1] for character in text])
+    return re.sub(r"\\udc(?=[89a-f])", r"\\x", shown)  # _decode makes \udcff of the byte ff
 
 
 def _pasted(name: str) -> str:
@@ -6026,76 +6027,29 @@ def _report_comparison_json(evaluated: Mapping[str, Evaluated], comparisons: Ite
 
 # ---- Pictures ----
 # An explanation, or what runs gain and lose against a baseline, becomes an SVG that any browser shows.  A
-# picture is a stack of blocks, drawn with a small vocabulary: bar, square, dot, step line, axis, label.  What
-# it shows are the terms of the Value that the measure's function returned, as in the text.
+# picture is a stack of blocks: texts, rows of labels, strips of squares, and charts of bars and step lines.
+# What it shows are the terms of the Value that the measure's function returned, as in the text.
 
 __all__ += ["ComparedRun", "comparison_svg", "explanation_svg"]
 
-_LEFT, _RIGHT = 70, 430  # where plots begin and end; a picture is 480 wide, and its letters 11 high
+_LEFT, _RIGHT = 82, 462  # where strips and charts begin and end; a picture is 480 wide, its letters 11 high
 
 # Colours of Okabe & Ito, which colour-blind people can tell apart, for a light page and for a dark one.
 _STYLE = """
 text { font: 11px Helvetica, Arial, sans-serif; fill: #222222 } text.title { font-size: 16px }
 .title, .head { font-weight: bold } .paper, text.on { fill: #ffffff } .other { fill: #d8d8d8 }
-.good { fill: #0072b2 } .bad { fill: #d55e00 } .mean { fill: #009e73; stroke: #009e73 }
-.open, .missed, .grid, .tie, .cut, .total { fill: none; stroke: #8a8a8a }
-.grid { stroke: #dddddd } .tie, .cut { stroke: #222222 } .cut { stroke-dasharray: 4 3 }
+.good, .dot { fill: #0072b2 } .area { fill: #0072b2; fill-opacity: 0.3 } .bad { fill: #d55e00 }
+.mean, .interval { fill: #009e73; stroke: #009e73 } .interval { fill-opacity: 0.4 }
+.open, .missed, .grid, .tie, .total, .best, .level { fill: none; stroke: #8a8a8a }
+.grid { stroke: #dddddd } .tie { stroke: #222222 }
 .missed, .total { stroke: #0072b2; stroke-width: 2 }
-.best, .level { fill: none; stroke: #d55e00; stroke-width: 2 } .best { stroke-dasharray: 5 3 }
+.best, .level { stroke: #d55e00; stroke-width: 2 } .best { stroke-dasharray: 5 3 }
 @media (prefers-color-scheme: dark) {
-text { fill: #e8e8e8 } .paper, text.on { fill: #16191d } .other { fill: #4a4f56 } .good { fill: #56b4e9 }
-.bad { fill: #e69f00 } .grid { stroke: #3a3f46 } .tie, .cut { stroke: #e8e8e8 }
-.missed, .total { stroke: #56b4e9 } .best, .level { stroke: #e69f00 }
+text { fill: #e8e8e8 } .paper, text.on { fill: #16191d } .other { fill: #4a4f56 }
+.good, .dot, .area { fill: #56b4e9 } .bad { fill: #e69f00 } .grid { stroke: #3a3f46 }
+.tie { stroke: #e8e8e8 } .missed, .total { stroke: #56b4e9 } .best, .level { stroke: #e69f00 }
 }
 """
-
-_NOT_IN_XML = "\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff"
-_UNSEEN = re.compile(f"[{_NOT_IN_XML}\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
-
-
-def _visible(match: re.Match[str]) -> str:
-    """A character that nobody would see, as Python writes it; a surrogate escape as the byte it means."""
-    code = ord(match.group())
-    if 0xdc80 <= code <= 0xdcff:
-        code -= 0xdc00
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
-
-
-def _escaped(text: str) -> str:
-    """Text as XML, in ASCII."""
-    possible = re.sub(f"[{_NOT_IN_XML}]", _visible, text)
-    escaped = possible.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return escaped.encode("ascii", "xmlcharrefreplace").decode()
-
-
-def _width(text: str) -> float:
-    """About how wide a label is: fonts differ, and what is not ASCII may be as wide as Chinese."""
-    upper = sum(character.isupper() for character in text)
-    wide = sum(not character.isascii() for character in text)
-    return 6.1 * len(text) + 1.4 * upper + 5 * wide - 3 * text.count(".")
-
-
-def _fitting_name(name: str, width: float = 150) -> str:
-    """A topic, run or document as labels show it: visible, and without its middle if it is too wide.
-
-    >>> _fitting_name("clueweb12-0000tw-05-12114", 80)
-    'cluew...-12114'
-    """
-    visible = _UNSEEN.sub(_visible, name)
-    head, tail = visible, ""
-    if _width(visible) > width:
-        middle = len(visible) // 2
-        head, tail = visible[:middle][:40], visible[middle:][-40:]
-        while _width(f"{head}...{tail}") > width:
-            head, tail = head[:-1], tail[1:]
-        head += "..."
-    # Isolated, so that letters written from right to left do not turn what stands around them.
-    return head + tail if visible.isascii() else f"\u2068{head}{tail}\u2069"
-
-
-def _short_figure(value: float) -> str:
-    """A number as labels show it: as in the text, but never with many digits."""
-    return f"{value:.3g}" if abs(value) >= 1e6 else _figure(value, 4)
 
 
 class _Block(NamedTuple):
@@ -6119,6 +6073,38 @@ def _svg(title: str, description: Iterable[str], blocks: Iterable[_Block]) -> st
         *groups, "</svg>\n"])
 
 
+def _escaped(text: str) -> str:
+    """Text as XML, in ASCII."""
+    escaped = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return escaped.encode("ascii", "xmlcharrefreplace").decode()
+
+
+def _short_name(name: str) -> str:
+    """A topic, run or document as labels show it: without its middle if it is long.
+
+    >>> _short_name("clueweb12-0000tw-05-12114")
+    'clueweb12...05-12114'
+    """
+    shown = _shown_name(name)
+    most = 20 if shown.isascii() else 12  # other letters may be wide
+    if len(shown) > most:
+        shown = shown[:most // 2 - 1] + "..." + shown[2 - most // 2:]
+    # Isolated, so that letters written from right to left do not turn what stands around them.
+    return shown if shown.isascii() else f"\u2068{shown}\u2069"
+
+
+def _short(value: float) -> str:
+    """A number as labels show it: with three digits, or whole."""
+    return f"{value:.3g}" if abs(value) < 100 else f"{value:.6g}"
+
+
+def _width(text: str) -> float:
+    """About how wide a label is: fonts differ, and what is not ASCII may be as wide as Chinese."""
+    capitals = sum(character.isupper() for character in text)
+    others = sum(not character.isascii() for character in text)
+    return 6.2 * len(text) + 1.4 * capitals + 4.8 * others
+
+
 def _label(x: float, y: float, text: str, anchor: str = "start", kind: str = "", turned: bool = False) -> str:
     """A text on the line y, at x or, turned, upwards from there."""
     place = f'transform="translate({x:.1f} {y:.1f}) rotate(-90)"' if turned else f'x="{x:.1f}" y="{y:.1f}"'
@@ -6126,16 +6112,25 @@ def _label(x: float, y: float, text: str, anchor: str = "start", kind: str = "",
     return f'<text {place}{style} text-anchor="{anchor}">{_escaped(text)}</text>'
 
 
-def _bar(x: float, y: float, width: float, height: float, kind: str, opacity: float = 1,
-         tip: str = "") -> str:
-    """A rectangle with its upper left corner at x and y.  Pointing at it shows the tip."""
+def _labels_with_room(y: float, texts: Iterable[tuple[float, str]]) -> list[str]:
+    """Labels with their middle at x, without those that would overlap an earlier one."""
+    shown: list[tuple[float, str]] = []
+    for x, text in texts:
+        if all(abs(x - other) > (_width(text) + _width(earlier)) / 2 + 4 for other, earlier in shown):
+            shown.append((x, text))
+    return [_label(x, y, text, "middle") for x, text in shown]
+
+
+def _bar(x: float, y: float, width: float, height: float, kind: str, opacity: float = 1) -> str:
+    """A rectangle with its upper left corner at x and y."""
     place = f'x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}"'
-    title = f"<title>{_escaped(tip)}</title>" if tip else ""
-    return f'<rect {place} class="{kind}" fill-opacity="{opacity:.2f}">{title}</rect>'
+    shade = f' fill-opacity="{opacity:.2f}"' if opacity < 1 else ""
+    return f'<rect {place} class="{kind}"{shade}/>'
 
 
-def _dot(x: float, y: float, kind: str, radius: float) -> str:
+def _dot(x: float, y: float, kind: str) -> str:
     """A point."""
+    radius = 2.5 if kind == "dot" else 5
     return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius}" class="{kind}"/>'
 
 
@@ -6146,235 +6141,217 @@ def _step_line(points: Sequence[tuple[float, float]], kind: str) -> str:
     return f'<path d="M{x:.1f} {y:.1f}{steps}" class="{kind}"/>'
 
 
-def _square(x: float, width: float, height: float, grade: Optional[float], counted: Collection[float],
-            is_missed: bool = False) -> list[str]:
-    """A document with its grade: blue if the grade counts, darker the higher it is; hollow if not judged."""
-    if grade is None:
-        return [_bar(x, 1, width, height, "open")]
-    kind, ink, opacity, text = "other", "", 1.0, f"{grade:g}"
-    if grade < 0:
-        kind, text = "open", "?"
-    elif is_missed:
-        kind = "missed"
-    elif grade in counted:
-        opacity = 0.3 + 0.7 * grade / (max(counted) or 1)
-        kind, ink = "good", "on" if opacity > 0.7 else ""
-    number = [_label(x + width / 2, height / 2 + 5, text, "middle", ink)] if _width(text) <= width else []
-    return [_bar(x, 1, width, height, kind, opacity), *number]
-
-
-# how many letters of each kind fit into a line, in wide fonts, too
-_COLUMNS = {"title": 46, "head": 72, "": 78}
-
-
 def _paragraph(text: str, kind: str = "") -> _Block:
     """A text of as many lines as it needs, with some space above if it is the head of something."""
     import textwrap  # here because only pictures need it
+    letters = {"title": 46, "head": 74, "": 84}  # as many fit into a line, in wide fonts, too
     step = 20 if kind == "title" else 14
     space = 6 if kind == "head" else 0
     lines = [_label(10, space + step * i - 4, line, kind=kind)
-             for i, line in enumerate(textwrap.wrap(text, _COLUMNS[kind]), start=1)]
+             for i, line in enumerate(textwrap.wrap(text, letters[kind]), start=1)]
     return _Block(space + step * len(lines) + 2, lines)
 
 
-def _head(text: str) -> _Block:
-    """The head of what follows."""
-    return _paragraph(text, "head")
+def _legend(meanings: Mapping[str, str]) -> _Block:
+    """What each kind of sign means, as many in a line as fit."""
+    x, y, elements = 10.0, 2.0, []
+    for kind, meaning in meanings.items():
+        width = 18 + _width(meaning)
+        if x > 10 and x + width > 475:
+            x, y = 10.0, y + 16
+        if kind in ("dot", "level"):
+            elements.append(_dot(x + 6, y + 6, kind))
+        elif kind == "tie":
+            elements.append(_step_line([(x, y + 4), (x, y + 9), (x + 12, y + 4)], kind))
+        elif kind in ("total", "best", "mean"):
+            elements.append(_step_line([(x, y + 6), (x + 13, y + 6)], kind))
+        else:
+            elements.append(_bar(x, y + 1, 11, 11, kind))
+        elements.append(_label(x + 18, y + 10, meaning))
+        x += width + 8
+    return _Block(y + 18, elements)
 
 
 class _Axis(NamedTuple):
-    """A vertical axis: where its upper end is and how long it is, and the values at its two ends."""
+    """The vertical axis of a chart: its values from the lower to the upper end, and its length."""
 
-    top: float
-    length: float
     low: float
     high: float
+    length: float
 
     def y(self, value: float) -> float:
         """Where a value is."""
-        return self.top + self.length * ((self.high - value) / (self.high - self.low))
+        return 8 + self.length * ((self.high - value) / (self.high - self.low))
 
-    def bar(self, x: float, width: float, value: float, kind: str, opacity: float = 1, tip: str = "") -> str:
-        """A bar from 0 to a value."""
+    def bar(self, x: float, width: float, value: float, kind: str) -> str:
+        """A bar from 0 to a value, with some space beside it unless it is narrow."""
+        gap = 1.0 if width > 4 else 0.0
         top, bottom = self.y(max(value, 0.0)), self.y(min(value, 0.0))
-        return _bar(x, top, width, bottom - top, kind, opacity, tip)
+        return _bar(x + gap, top, width - 2 * gap, bottom - top, kind)
 
-    def lines(self) -> list[str]:
-        """Lines across the plot at 0, at both ends and half way up, with their values if there is room."""
-        elements: list[str] = []
-        taken: list[float] = []
-        for value in (0.0, self.high, self.low, self.high / 2):
-            y = self.y(value)
-            if all(abs(y - other) > 12 for other in taken):
-                taken.append(y)
-                elements.append(_step_line([(_LEFT, y), (_RIGHT, y)], "grid"))
-                elements.append(_label(_LEFT - 8, y + 4, f"{value:g}", "end"))
-        return elements
+    def chart(self, elements: Iterable[str]) -> _Block:
+        """The elements before lines with values at both ends and half way up."""
+        lines = []
+        for value in (self.low, (self.low + self.high) / 2, self.high):
+            lines.append(_step_line([(_LEFT, self.y(value)), (_RIGHT, self.y(value))], "grid"))
+            lines.append(_label(_LEFT - 6, self.y(value) + 4, _short(value), "end"))
+        return _Block(self.length + 16, [*lines, *elements])
 
 
-def _axis(top: float, length: float, values: Collection[float]) -> _Axis:
-    """The axis with room for 0 and for the values, and with round numbers at its ends."""
-    return _Axis(top, length, -_round_up(-min(values, default=0)), _round_up(max(values, default=0)) or 1.0)
+def _axis(values: Collection[float], least: float = 0.0) -> _Axis:
+    """The axis from 0 to the largest value or to `least`; as far downwards if there are negative values."""
+    high = max([least, *map(abs, values)]) or 1.0
+    return _Axis(-high if min(values, default=0.0) < 0 else 0.0, high, 70)
 
 
-def _round_up(value: float) -> float:
-    """The next round number, such as 0.5, 1, 2, 3, 5, 10, 20; 0 if the value is not above 0.
+class _Slots(NamedTuple):
+    """The horizontal axis: a slot for each rank, from 1 to the last.
 
-    >>> _round_up(0.52), _round_up(3.0), _round_up(-1.0)
-    (1.0, 3.0, 0.0)
-    """
-    if value < 1e-300:
-        return 0.0
-    power = 10.0 ** math.floor(math.log10(value))
-    return next(step * power for step in (1, 2, 3, 5, 10) if step * power >= value)
-
-
-class _Ranks(NamedTuple):
-    """The horizontal axis of a ranking.
-
-    The first ranks have slots of the same width.  What space is left in a long
-    ranking is for the others, ever closer to each other, so that the top stays readable.
-
-    first  how many ranks have a slot of the full width
-    slot   this width
-    last   the last rank shown
-    cut    the rank after which nothing counts, if there is one
+    The first ranks have slots of the same width.  The others share what space is
+    left, ever closer to each other, so that the top of a long ranking stays readable.
     """
 
     first: int
-    slot: float
+    width: float
     last: int
-    cut: Optional[int]
 
     def place(self, rank: int) -> tuple[float, float]:
         """The left end of a rank's slot, and its width.  Slots of a width below 1 share their place."""
         if rank <= self.first:
-            return _LEFT + (rank - 1) * self.slot, self.slot
-        begin = _LEFT + self.first * self.slot + 6
+            return _LEFT + (rank - 1) * self.width, self.width
+        begin = _LEFT + self.first * self.width + 6
         scale = (_RIGHT - begin) / math.log(self.last / self.first)
         left = begin + scale * math.log((rank - 1) / self.first)
-        right = begin + scale * math.log(rank / self.first)
-        return (left, right - left) if right - left >= 1 else (math.floor(left), 1.0)
+        width = scale * math.log(rank / (rank - 1))
+        return (left, width) if width >= 1 else (math.floor(left), 1.0)
 
     def middle(self, rank: int) -> float:
         """The middle of a rank's slot."""
         left, width = self.place(rank)
         return left + width / 2
 
-    def block(self, height: float, elements: list[str]) -> _Block:
-        """A block along this axis, with a line behind the last rank that counts."""
-        if self.cut is None:
-            return _Block(height, elements)
-        x = sum(self.place(self.cut)) if self.cut else _LEFT
-        return _Block(height, [*elements, _step_line([(x, 0), (x, height)], "cut")])
-
-    def room(self, texts: Mapping[int, str]) -> float:
-        """How much height texts at the first ranks need; they are turned if one is wider than its slot."""
-        width = max([_width(text) for rank, text in texts.items() if rank <= self.first], default=0.0)
-        return width + 4 if width > self.slot else 12.0
-
-    def labels(self, texts: Mapping[int, str], lines: Mapping[int, float]) -> list[str]:
-        """Texts at the first ranks, each on its line."""
-        first = [rank for rank in texts if rank <= self.first]
-        if self.room(texts) > 12:
-            return [_label(self.middle(rank) + 4, lines[rank], texts[rank], turned=True) for rank in first]
-        return [_label(self.middle(rank), lines[rank], texts[rank], "middle") for rank in first]
-
     def row(self, head: str, texts: Mapping[int, str]) -> _Block:
-        """A row of texts at the first ranks, with its head to the left."""
+        """Texts at the first ranks, and their head.  All are turned if one is wider than its slot."""
         import textwrap
-        heads = textwrap.wrap(head, 12)
-        height = max(12 * len(heads), self.room(texts)) + 4
-        elements = self.labels(texts, dict.fromkeys(texts, height - 5))
-        for i, line in enumerate(reversed(heads)):
-            elements.append(_label(_LEFT - 5, height - 5 - 12 * i, line, "end"))
-        return self.block(height, elements)
+        heads = textwrap.wrap(head, 13)
+        widest = max(map(_width, texts.values()), default=0.0)
+        turned = widest > self.width
+        height = max(12.0 * len(heads), widest if turned else 12.0) + 4
+        elements = [_label(_LEFT - 6, height - 5 - 12 * i, line, "end")
+                    for i, line in enumerate(reversed(heads))]
+        for rank, text in texts.items():
+            if turned:
+                elements.append(_label(self.middle(rank) + 4, height - 5, text, turned=True))
+            elif text:
+                elements.append(_label(self.middle(rank), height - 5, text, "middle"))
+        return _Block(height, elements)
 
-    def numbers(self) -> _Block:
-        """The numbers of the first ranks, and of some of the others."""
+    def ranks(self) -> _Block:
+        """The numbers of the first ranks, of the last one, and of some in between."""
         row = self.row("rank", {rank: str(rank) for rank in range(1, self.first + 1)})
-        begin, end = _LEFT + self.first * self.slot, float(_RIGHT)
-        for rank in [self.last, *(step * 10 ** power for power in range(9, 0, -1) for step in (5, 2, 1))]:
-            if self.first < rank <= self.last:
-                right = min(self.middle(rank) + _width(str(rank)) / 2, _RIGHT)
-                left = right - _width(str(rank))
-                if begin + 3 < left and right <= end:
-                    row.elements.append(_label(right, row.height - 5, str(rank), "end"))
-                    end = left - 5
-        return row
+        round_numbers = [step * 10 ** power for power in range(1, 9) for step in (1, 2, 5)]
+        far = [rank for rank in (self.last, *round_numbers) if self.first < rank <= self.last]
+        texts = [(self.middle(rank), str(rank)) for rank in far]
+        return _Block(row.height, [*row.elements, *_labels_with_room(row.height - 5, texts)])
 
     def squares(self, grades: Sequence[Optional[float]], counted: Collection[float],
-                is_missed: bool = False) -> _Block:
-        """A strip of squares, one a document."""
-        side = min(self.slot - 2, 24)
-        elements = [_label(_LEFT - 5, side / 2 + 5, "grade", "end")]
-        if len(grades) > self.first:
+                missed: bool = False) -> _Block:
+        """A strip of documents by rank, with their grades."""
+        side = min(self.width - 2, 24)
+        elements = [_label(_LEFT - 6, side / 2 + 5, "grade", "end")]
+        for rank, grade in enumerate(grades[:self.first], start=1):
+            kind, opacity = ("missed", 1.0) if missed else _look(grade, counted)
+            middle, text = self.middle(rank), "" if grade is None else f"{grade:g}"
+            elements.append(_bar(middle - side / 2, 1, side, side, kind, opacity))
+            if kind != "open" and _width(text) <= side:
+                ink = "on" if kind == "good" and opacity > 0.7 else ""
+                elements.append(_label(middle, side / 2 + 5, text, "middle", ink))
+        far = [(grade, rank) for rank, grade in enumerate(grades, start=1) if rank > self.first]
+        if far:
             begin, end = self.place(self.first + 1)[0], sum(self.place(len(grades)))
             elements.append(_bar(begin, 1, end - begin, side, "open"))
-        for rank, grade in enumerate(grades[:self.first], start=1):
-            elements += _square(self.middle(rank) - side / 2, side, side, grade, counted, is_missed)
-        others = [(grade, rank) for rank, grade in enumerate(grades, start=1) if grade is not None]
-        for highest, rank in sorted(others):  # the highest grade last, so that no other one hides it
-            if rank > self.first and highest >= 0:
-                elements += _square(*self.place(rank), side, highest, counted)[:1]
-        return self.block(side + 3, elements)
-
-    def bars(self, numbers: Mapping[int, float], scale: Collection[float], kind: str) -> _Block:
-        """A bar at each rank for its number, on an axis with room for `scale`."""
-        texts = {rank: _short_figure(number) for rank, number in numbers.items()}
-        axis = _axis(self.room(texts) + 5, 64, scale)
-        elements = axis.lines()
-        for rank, number in numbers.items():
+        judged = [(grade, rank) for grade, rank in far if grade is not None and grade >= 0]
+        for grade, rank in sorted(judged):  # the highest grade last, so that no other one hides it
             left, width = self.place(rank)
-            gap = 0.15 * width if rank <= self.first else 0.0
-            elements.append(axis.bar(left + gap, width - 2 * gap, number, kind))
-        ends = {rank: axis.y(max(number, 0.0)) - 3 for rank, number in numbers.items()}
-        elements += self.labels(texts, ends)
-        return self.block(axis.top + axis.length + 8, elements)
+            elements.append(_bar(left, 1, width, side, *_look(grade, counted)))
+        return _Block(side + 3, elements)
 
-    def totals(self, lines: Mapping[str, tuple[Mapping[int, float], float]]) -> _Block:
-        """Running totals as step lines: by kind of line what is added at which rank, and where that leads."""
-        totals = {kind: list(itertools.accumulate(steps.values())) for kind, (steps, _) in lines.items()}
-        axis = _axis(8, 80, [*itertools.chain(*totals.values()), *(end for _, end in lines.values())])
-        elements = axis.lines()
-        lowest = -math.inf
-        for kind, (steps, end) in lines.items():  # the upper line first, so that its number stands above
-            points = [(self.middle(rank), axis.y(total)) for rank, total in zip(steps, totals[kind])]
-            elements.append(_step_line([(_LEFT, axis.y(0.0)), *points, (_RIGHT, axis.y(end))], kind))
-            lowest = max(axis.y(end) + 4, lowest + 12)
-            elements.append(_label(474, lowest, _short_figure(end), "end", "head"))
-        return self.block(max(96, lowest + 6), elements)
+    def bars(self, numbers: Mapping[int, float], axis: _Axis, kind: str) -> list[_Block]:
+        """A bar at each rank, and above them their heights at the first ranks."""
+        texts = {rank: _short(number) for rank, number in numbers.items() if rank <= self.first}
+        elements = [axis.bar(*self.place(rank), number, kind) for rank, number in numbers.items()]
+        return [self.row("height", texts), axis.chart(elements), self.ranks()]
 
-
-_MOST_SLOTS = 25  # as many slots have room for numbers; a longer ranking has 15 of them
-
-
-def _ranks(last: int, cut: Optional[int] = None) -> _Ranks:
-    """The axis for the ranks from 1 to the last one."""
-    if last > _MOST_SLOTS:
-        return _Ranks(15, 16.0, last, cut)
-    return _Ranks(last, min((_RIGHT - _LEFT) / max(last, 1), 36.0), last, cut)
+    def totals(self, added: Mapping[str, Mapping[int, float]], factor: float) -> list[_Block]:
+        """Running totals, times a factor, as step lines: by kind of line, what is added at which rank."""
+        totals = {kind: [factor * total for total in itertools.accumulate(terms.values(), initial=0.0)]
+                  for kind, terms in added.items()}
+        axis = _axis([total for line in totals.values() for total in line])
+        words = {"total": "total so far, at the end", "best": "that of the ideal ranking, at the end"}
+        meanings, lines = {}, []
+        for kind, terms in added.items():
+            places = [_LEFT, *map(self.middle, terms), _RIGHT]
+            heights = [axis.y(total) for total in (*totals[kind], totals[kind][-1])]
+            lines.append(_step_line(list(zip(places, heights)), kind))
+            meanings[kind] = f"{words[kind]} {_short(totals[kind][-1])}"
+        return [_legend(meanings), axis.chart(lines), self.ranks()]
 
 
-_BY_R = "R: all relevant documents"
-_SUMS = {  # by measure, what a bar is, and by what the bars are divided
-    **dict.fromkeys(("map", "gm_map", "map_cut", "yaap", "iprec_at_recall", "11pt_avg"), (
-        "The precision at each relevant document: (1 + relevant above) / rank", _BY_R)),
-    **dict.fromkeys(("bpref", "gm_bpref"), (
-        "A relevant document adds 1 - n / min(R, NR); n: nonrelevant above it", _BY_R)),
-    "infAP": ("The precision at each relevant document, estimated from those judged", _BY_R),
-    "binG": ("A relevant document adds 1 / log2(2 + others above)", _BY_R),
-    "recip_rank": ("The first relevant document adds 1 / rank", ""),
-    **dict.fromkeys(("recall", "Rprec"), ("A relevant document adds 1", _BY_R)),
-    **dict.fromkeys(("P", "Rprec_mult"), ("A relevant document adds 1", "the cutoff")),
-    "relative_P": ("A relevant document adds 1", "the cutoff or R, whichever is smaller"),
-    "success": ("The first relevant document adds 1", ""),
-    "unj": ("A document that is not judged adds 1", "the cutoff"),
-    **dict.fromkeys(("dcg", "ndcg", "ndcg_cut", "ideal_dcg"), ("A document adds gain / log2(rank + 1)", "")),
-    "G": ("A document adds its gain, discounted by what an ideal ranking has more", "all ideal gains"),
-    "rbp": ("A document adds its gain times p^(rank - 1), its chance to be looked at", ""),
-    "rbp_resid": ("A document that is not judged could add p^(rank - 1)", ""),
+def _look(grade: Optional[float], counted: Collection[float]) -> tuple[str, float]:
+    """The kind of a document's square, and its opacity, which grows with a grade that counts."""
+    if grade is None or grade < 0:
+        return "open", 1.0
+    if grade in counted:
+        return "good", 0.3 + 0.7 * grade / (max(counted) or 1)
+    return "other", 1.0
+
+
+_BARS = {  # what the bars are, where the formula does not say it
+    **dict.fromkeys(("map", "gm_map", "map_cut", "yaap", "iprec_at_recall", "11pt_avg"),
+                    "The precision at each relevant document: (1 + relevant above) / rank"),
+    **dict.fromkeys(("bpref", "gm_bpref"),
+                    "A relevant document adds 1 - n / min(R, NR); n: judged nonrelevant above it"),
+    **dict.fromkeys(("dcg", "ndcg", "ndcg_cut"),
+                    "A document adds its gain, divided by log2(k+1) where k is its rank"),
+    "rbp": "A document adds gain * p^(k-1): its gain times the chance to get there",
 }
+
+
+def explanation_svg(explanation: Union[Explanation, Sequence[Explanation]], digits: int = 4) -> str:
+    """A picture in SVG of an explanation, or of those of iprec_at_recall at several levels.
+
+    >>> explanation, = explain({"1": {"a": 1, "b": 1}}, {"1": {"c": 2.0, "a": 1.0}}, ["map"])["1"]
+    >>> explanation_svg(explanation).splitlines()[1]
+    '<title>map of topic 1: 0.2500</title>'
+
+    All of it is ASCII.  Raises TrecEvalError if a picture of the measure would not help.
+    """
+    is_one = isinstance(explanation, Explanation)
+    explanations = cast(Sequence[Explanation], [explanation] if is_one else explanation)
+    first = explanations[0]
+    column, measure = first.column, first.column.measure
+    if len(explanations) > 1 and {each.column.measure.name for each in explanations} != {"iprec_at_recall"}:
+        drawn = [each.column.name for each in explanations if not _why_no_picture(each)] or [column.name]
+        raise TrecEvalError(f"expected one value for a picture, found {len(explanations)} ({column.name} to "
+                            f"{explanations[-1].column.name}); ask for one, such as {_pasted(drawn[0])}",
+                            status=1)
+    reason = _why_no_picture(first)
+    if reason:
+        raise TrecEvalError(f"{column.name}: a picture would not help, because {reason}; use the text",
+                            status=1)
+    title = f"{column.name} of topic {_short_name(first.topic)}: {first.value:.{digits}f}"
+    working, description = _working(column, first.value, digits), explanation_lines(first, digits=digits)
+    if len(explanations) > 1:
+        title, working = f"{measure.name} of topic {_short_name(first.topic)}", []
+        for each in explanations[1:]:
+            description += _working(each.column, each.value, digits)
+    if first.note:
+        working.append(f"printed as 0: {first.note}")
+    summary, formula, _ = _documentation(measure.function)
+    is_interpolated = measure.name in ("iprec_at_recall", "11pt_avg")
+    blocks = _interpolation_blocks(explanations) if is_interpolated else _sum_blocks(first)
+    return _svg(title, description, [_paragraph(title, "title"), *map(_paragraph, [summary, *formula]),
+                                     *blocks, *(_paragraph(line, "head") for line in working)])
 
 
 def _why_no_picture(explanation: Explanation) -> str:
@@ -6390,92 +6367,38 @@ def _why_no_picture(explanation: Explanation) -> str:
     return "it is no sum over the ranks" if has_labels or name in ("ndcg_rel", "Rndcg") else ""
 
 
-def explanation_svg(explanation: Union[Explanation, Sequence[Explanation]], digits: int = 4) -> str:
-    """A picture in SVG of an explanation, or of those of iprec_at_recall at several levels.
-
-    >>> explanation, = explain({"1": {"a": 1, "b": 1}}, {"1": {"c": 2.0, "a": 1.0}}, ["map"])["1"]
-    >>> explanation_svg(explanation).splitlines()[1]
-    '<title>map of topic 1: 0.2500</title>'
-
-    All of it is ASCII.  Raises TrecEvalError if a picture of the measure would not help.
-    """
-    is_one = isinstance(explanation, Explanation)
-    explanations = cast(Sequence[Explanation], [explanation] if is_one else explanation)
-    first = explanations[0]
-    column, name = first.column, first.column.measure.name
-    if len(explanations) > 1 and {each.column.measure.name for each in explanations} != {"iprec_at_recall"}:
-        drawn = [each.column.name for each in explanations if not _why_no_picture(each)] or [column.name]
-        raise TrecEvalError(f"expected one value for a picture, found {len(explanations)} ({column.name} to "
-                            f"{explanations[-1].column.name}); ask for one, such as {drawn[0]}",
-                            status=1)
-    reason = _why_no_picture(first)
-    if reason:
-        raise TrecEvalError(f"{column.name}: a picture would not help, because {reason}; use the text",
-                            status=1)
-    if name in ("iprec_at_recall", "11pt_avg"):
-        blocks = _interpolation_blocks(explanations)
-    elif name in ("ndcg", "ndcg_cut"):
-        blocks = _ndcg_blocks(first)
-    else:
-        blocks = _sum_blocks(first)
-    summary, formula, _ = _documentation(column.measure.function)
-    title = f"{column.name} of topic {_fitting_name(first.topic)}: {first.value:.{digits}f}"
-    working = _working(column, first.value, digits)
-    description = explanation_lines(first, digits=digits)
-    if len(explanations) > 1:
-        title, working = f"{name} of topic {_fitting_name(first.topic)}", []
-        for each in explanations[1:]:
-            description += _working(each.column, each.value, digits)
-    if first.note:
-        working.append(f"printed as 0: {first.note}")
-    head = [_paragraph(title, "title"), *map(_paragraph, [summary, *formula])]
-    return _svg(title, description, [*head, *blocks, *map(_head, working)])
-
-
 def _sum_blocks(explanation: Explanation) -> list[_Block]:
-    """A sum over the ranks: the ranking, what each document adds, and the running total up to the value."""
+    """The ranking, what each document adds, and the running total; for nDCG also for the ideal ranking."""
     column, view, value = explanation.column, explanation.views[0], cast(Value, explanation.value)
-    name, topic = column.measure.name, view.judged
-    if name in ("gm_map", "gm_bpref"):
-        value = value.working[1]  # of which it is the logarithm
-    numbers = cast(dict[int, float], dict(zip(value.ranks, value.terms)))
-    how, factor, end = "", 1.0, float(add_up((), value.terms))
-    divisor = _divisor_of_sum(value)
+    name, sums = column.measure.name, {"total": value}
+    if name in ("ndcg", "ndcg_cut"):
+        sums = dict(zip(("total", "best"), value.working[1:]))
+    elif name == "ideal_dcg":
+        sums = {"best": value}
+    elif name in ("gm_map", "gm_bpref"):
+        sums = {"total": value.working[1]}  # of which the value is the logarithm
+    how, factor, divisor = "", 1.0, _divisor_of_sum(sums.get("total", value))
     if divisor:
-        meaning = f" ({_SUMS[name][1]})" if name in _SUMS else ""
-        how, factor, end = f", divided by {_short_figure(divisor)}{meaning}", 1 / divisor, float(value)
+        how, factor = f", divided by {_short(divisor)}", 1 / divisor
+        how += " (R: all relevant documents)" if name in _BARS else ""
     elif name == "rbp":
-        factor, end = 1 - column.arguments[0], float(value)
-        how = f", times 1 - p = {_short_figure(factor)}"
-    steps = {rank: number * factor for rank, number in numbers.items()}
-    ranks = _shown_ranks(column, topic)
-    if name == "ideal_dcg":
-        ranks = _ranks(len(numbers))
-        blocks = _ideal_ranking(column, topic, ranks, numbers, numbers.values())
-    else:
-        blocks = _documents(column, view, ranks, numbers, numbers.values())
-    blocks += [_head(f"The bars added up{how}"), ranks.totals({"total": (steps, end)})]
+        factor = 1 - column.arguments[0]
+        how = f", times 1 - p = {_short(factor)}"
+    added = {kind: cast(dict[int, float], dict(zip(each.ranks, each.terms))) for kind, each in sums.items()}
+    axis = _axis([number for numbers in added.values() for number in numbers.values()], least=1.0)
+    slots = _slots(column, view.judged, len(added.get("best", ())))
+    blocks = _ranking(column, view, slots)
+    if "total" in added:
+        blocks += _added(column, view.judged, slots, added["total"], axis)
+    if "best" in added:
+        blocks += [*_ideal_ranking(column, view.judged, slots), *slots.bars(added["best"], axis, "bad")]
+    blocks += [_paragraph(f"The bars added up{how}", "head"), *slots.totals(added, factor)]
     if name not in _NOT_OF_RELEVANT:
-        blocks += _missed(column, view, ranks.slot)
+        blocks += _missed(column, view, slots)
     if name == "map":
-        blocks += [_head("The value as an area: a relevant document is a column 1 / R wide and as high as "
-                         "the precision there. Dashed: the best precision from there on"),
-                   _recall_precision(topic, {})]
+        blocks += [_paragraph("The value as an area: each relevant document adds a column", "head"),
+                   *_recall_precision(view.judged, {})]
     return blocks
-
-
-def _ndcg_blocks(explanation: Explanation) -> list[_Block]:
-    """The ranking and the ideal one with what their documents gain, and the running totals of both."""
-    column, view = explanation.column, explanation.views[0]
-    _, dcg, ideal_dcg = cast(Value, explanation.value).working
-    gained, ideal = dict(zip(dcg.ranks, dcg.terms)), dict(zip(ideal_dcg.ranks, ideal_dcg.terms))
-    ranks = _shown_ranks(column, view.judged, len(ideal))
-    scale = [*gained.values(), *ideal.values()]
-    return [*_documents(column, view, ranks, gained, scale),
-            *_ideal_ranking(column, view.judged, ranks, ideal, scale),
-            _head("The bars added up: dcg of the ranking (solid) and the ideal one (dashed)"),
-            ranks.totals({"best": (ideal, ideal_dcg), "total": (gained, dcg)}),
-            *_missed(column, view, ranks.slot)]
 
 
 def _interpolation_blocks(explanations: Sequence[Explanation]) -> list[_Block]:
@@ -6484,151 +6407,127 @@ def _interpolation_blocks(explanations: Sequence[Explanation]) -> list[_Block]:
     levels = {each.column.arguments[0]: cast(float, each.value) for each in explanations}
     if column.measure.name == "11pt_avg":
         levels = dict(zip(column.arguments[0], reversed(value.terms)))
-    precisions = dict(zip(view.judged.relevant_ranks, view.judged.precisions))
-    ranks = _shown_ranks(column, view.judged)
-    return [*_documents(column, view, ranks, precisions, [1.0]), *_missed(column, view, ranks.slot),
-            _head("The same by recall (dots). Dashed: the best precision there or further on. Circles: its "
-                  "values at recall levels, which are rounded to whole documents"),
-            _recall_precision(view.judged, levels)]
+    topic, slots = view.judged, _slots(column, view.judged)
+    precisions = dict(zip(topic.relevant_ranks, topic.precisions))
+    return [*_ranking(column, view, slots), *_added(column, topic, slots, precisions, _axis([1.0])),
+            *_missed(column, view, slots),
+            _paragraph("The same precisions by recall", "head"), *_recall_precision(topic, levels)]
 
 
-def _shown_ranks(column: Column, topic: JudgedRanking, ideal_length: int = 0) -> _Ranks:
-    """The ranks to be shown: all, or those up to a cutoff and, if there is room, three more."""
-    cut = None
+def _slots(column: Column, topic: JudgedRanking, ideal_length: int = 0) -> _Slots:
+    """The horizontal axis for all ranks, or for those that count."""
+    last = max(topic.num_ret, ideal_length)
     if column.measure.parameters.kind == "cutoffs":
-        cut = column.arguments[0]
+        last = column.arguments[0]
     elif column.measure.name in ("Rprec", "Rprec_mult"):
         multiple, = column.arguments or (1.0,)
-        cut = _mostly_up(multiple * topic.num_rel)
-    if cut is None:
-        return _ranks(max(topic.num_ret, ideal_length))
-    further = min(cut + 3, topic.num_ret) if cut + 3 <= _MOST_SLOTS else cut
-    return _ranks(max(cut, further), cut)
+        last = _mostly_up(multiple * topic.num_rel)
+    if last > 25:  # so many have room for numbers
+        return _Slots(15, 16.0, last)
+    return _Slots(last, min((_RIGHT - _LEFT) / max(last, 1), 36.0), last)
 
 
-def _documents(column: Column, view: View, ranks: _Ranks, numbers: Mapping[int, float],
-               scale: Collection[float]) -> list[_Block]:
-    """The ranking, what it takes to work out what documents add, and bars of that."""
-    name, first = column.measure.name, [rank for rank in numbers if rank <= ranks.first]
-    rows = []
-    for head in _DETAILS.get(name, ()):
-        if head != "ideal gain" or name == "G":
-            details = {rank: _detail(head, view.judged, rank, column.arguments) for rank in first}
-            texts = {rank: _short_figure(detail) for rank, detail in details.items() if detail != ""}
-            rows.append(ranks.row(head, texts))
-    bar, _ = _SUMS.get(name, ("What a document adds", ""))
-    return [*_ranking(column, view, ranks), *rows, _head(bar), ranks.bars(numbers, scale, "good")]
-
-
-def _ideal_ranking(column: Column, topic: JudgedRanking, ranks: _Ranks, numbers: Mapping[int, float],
-                   scale: Collection[float]) -> list[_Block]:
-    """The documents of the ideal ranking by their grades, and bars of what they add."""
-    gains = _gains_of(column.arguments)
-    grades: list[Optional[float]] = []
-    for _, grade in sorted([(gains.get(grade, grade), grade) for grade in topic.grade_counts], reverse=True):
-        grades += [grade] * topic.grade_counts[grade]
-    return [_head("The ideal ranking: all judged documents with a gain, the largest first"),
-            ranks.squares(grades[:len(numbers)], _counted(column, topic)), ranks.numbers(),
-            ranks.bars(numbers, scale, "bad")]
-
-
-def _counted(column: Column, topic: JudgedRanking) -> list[int]:
-    """The grades that are relevant or, to a measure of gains, have one."""
-    return [grade for grade in topic.grade_counts if _can_add(column, topic, grade)]
-
-
-def _ranking(column: Column, view: View, ranks: _Ranks) -> list[_Block]:
+def _ranking(column: Column, view: View, slots: _Slots) -> list[_Block]:
     """The documents by rank, with brackets below those of the same score, and what the signs mean."""
-    topic, shown = view.judged, view.ranking[:ranks.last]
+    topic, shown = view.judged, view.ranking[:slots.last]
     head = (f"The ranking (N = {topic.num_ret}). Judged in all: R = {topic.num_rel} relevant, "
             f"NR = {topic.num_nonrel} nonrelevant")
-    if ranks.cut is not None:
-        head += f". Only ranks up to {ranks.cut} count"
+    if slots.last < topic.num_ret:
+        head += f". Only ranks up to {slots.last} count"
     brackets = []
     kept = list(topic.release.keep_scores([score for _, score, *_ in shown]))
-    for _, group in itertools.groupby(range(1, len(shown) + 1), key=lambda rank: kept[rank - 1]):
-        first, *others = group
+    for _, tied in itertools.groupby(range(1, len(kept) + 1), key=lambda rank: kept[rank - 1]):
+        first, *others = map(slots.middle, tied)
         if others:
-            left, right = ranks.place(first)[0] + 2, sum(ranks.place(others[-1])) - 2
-            brackets.append(_step_line([(left, 1), (left, 5), (right, 1)], "tie"))
-    grades = [grade for *_, grade, _ in shown]
-    names = {rank: _fitting_name(docno, 95) for rank, (docno, *_) in enumerate(shown[:ranks.first], start=1)}
-    return [_head(head), _legend(column, topic, set(grades), bool(brackets)),
-            ranks.row("document", names), ranks.squares(grades, _counted(column, topic)),
-            *([ranks.block(6, brackets)] if brackets else []), ranks.numbers()]
+            brackets.append(_step_line([(first, 1), (first, 6), (others[-1], 1)], "tie"))
+    grades, counted = [grade for *_, grade, _ in shown], _counted(column, topic)
+    meanings = {"good": f"relevant: grade {topic.relevance_level} or higher", "other": "judged nonrelevant"}
+    if _is_of_gains(column):
+        meanings = {"good": "with a gain", "other": "without a gain"}
+    meanings["good"] += " (stronger: higher grade)" if len(counted.intersection(grades)) > 1 else ""
+    meanings["open"] = "not judged"
+    meanings["tie"] = "equal scores, ordered by docno"
+    kinds = {_look(grade, counted)[0] for grade in grades}.union(["tie"] if brackets else [])
+    names = {rank: _short_name(docno) for rank, (docno, *_) in enumerate(shown[:slots.first], start=1)}
+    return [_paragraph(head, "head"), _legend({kind: meanings[kind] for kind in meanings if kind in kinds}),
+            slots.row("document", names), slots.squares(grades, counted),
+            *([_Block(7, brackets)] if brackets else []), slots.ranks()]
 
 
-def _legend(column: Column, topic: JudgedRanking, grades: AbstractSet[Optional[float]],
-            has_ties: bool) -> _Block:
-    """What those signs of a ranking mean that are there, two in a line."""
-    judged = {grade for grade in grades if grade is not None and grade >= 0}
-    counted = judged.intersection(_counted(column, topic))
-    meanings = []
-    if counted:
-        relevant = f"relevant (grade {topic.relevance_level} or higher)"
-        meanings.append(("good", "with a gain" if _is_of_gains(column) else relevant))
-    if judged - counted:
-        meanings.append(("other", "without a gain" if _is_of_gains(column) else "judged nonrelevant"))
-    if grades - judged:
-        is_pooled = bool(grades - judged - {None})
-        meanings.append(("open", "not judged (?: but in the pool)" if is_pooled else "not judged"))
-    if has_ties:
-        meanings.append(("tie", "equal scores, ordered by docno"))
-    elements = []
-    for i, (kind, meaning) in enumerate(meanings):
-        x, y = 10 + i % 2 * 230, i // 2 * 16
-        bracket = [(x, y + 8), (x, y + 12), (x + 12, y + 8)]
-        elements.append(_step_line(bracket, kind) if kind == "tie" else _bar(x, y + 3, 11, 11, kind))
-        elements.append(_label(x + 17, y + 12, meaning))
-    return _Block(16 * math.ceil(len(meanings) / 2) + 4, elements)
+def _counted(column: Column, topic: JudgedRanking) -> set[int]:
+    """The grades that are relevant or, to a measure of gains, have one."""
+    return {grade for grade in topic.grade_counts if _can_add(column, topic, grade)}
 
 
-def _missed(column: Column, view: View, slot: float) -> list[_Block]:
+def _added(column: Column, topic: JudgedRanking, slots: _Slots, numbers: Mapping[int, float],
+           axis: _Axis) -> list[_Block]:
+    """What each document adds, as bars, and above them what it takes to work that out."""
+    name, rows = column.measure.name, []
+    for head in _DETAILS.get(name, ()):
+        if head != "ideal gain" or name == "G":
+            details = {rank: _detail(head, topic, rank, column.arguments) for rank in numbers
+                       if rank <= slots.first}
+            rows.append(slots.row(head, {rank: _short(detail or 0) for rank, detail in details.items()}))
+    return [_paragraph(_BARS.get(name, "What each document adds to the sum"), "head"),
+            *rows, *slots.bars(numbers, axis, "good")]
+
+
+def _ideal_ranking(column: Column, topic: JudgedRanking, slots: _Slots) -> list[_Block]:
+    """The documents of the ideal ranking by their grades."""
+    counted, gains = _counted(column, topic), _gains_of(column.arguments)
+    grades: list[Optional[float]] = []
+    for grade in sorted(counted, key=lambda grade: (gains.get(grade, grade), grade), reverse=True):
+        grades += [grade] * topic.grade_counts[grade]
+    return [_paragraph("The ideal ranking: all judged documents with a gain, the largest first", "head"),
+            slots.squares(grades[:slots.last], counted)]
+
+
+def _missed(column: Column, view: View, slots: _Slots) -> list[_Block]:
     """The documents that would add something but were not retrieved, as empty squares."""
-    missed = [document for document in view.missed if _can_add(column, view.judged, document[1])]
+    counted = _counted(column, view.judged)
+    missed = [(docno, grade) for docno, grade in view.missed if grade in counted]
     if not missed:
         return []
-    shown = missed[:int((_RIGHT - _LEFT) // slot)]
-    few = f"; the first {len(shown)} are shown" if len(shown) < len(missed) else ""
-    row = _Ranks(len(shown), slot, len(shown), None)
-    return [_head(f"Missing from the ranking, so adding nothing: {_plural(len(missed), 'document')}{few}"),
-            row.row("document", {place: _fitting_name(docno, 95)
-                                 for place, (docno, _) in enumerate(shown, start=1)}),
-            row.squares([grade for _, grade in shown], (), is_missed=True)]
+    shown = missed[:int((_RIGHT - _LEFT) // slots.width)]
+    head = f"Missing from the ranking, so adding nothing: {_plural(len(missed), 'document')}"
+    if len(shown) < len(missed):
+        head += f"; the first {len(shown)} are shown"
+    row = _Slots(len(shown), slots.width, len(shown))
+    names = {place: _short_name(docno) for place, (docno, _) in enumerate(shown, start=1)}
+    return [_paragraph(head, "head"), row.row("document", names),
+            row.squares([grade for _, grade in shown], counted, missed=True)]
 
 
-def _recall_precision(topic: JudgedRanking, levels: Mapping[float, float]) -> _Block:
-    """Precision by recall: a dot at each relevant document, and the best precision from there on as a line.
-
-    `levels` are values at recall levels, to be marked.  Without them the area is
-    drawn that is average precision.
-    """
-    axis = _Axis(8, 120, 0.0, 1.0)
+def _recall_precision(topic: JudgedRanking, levels: Mapping[float, float]) -> list[_Block]:
+    """Precision by recall, with the values at recall levels or, without levels, with the area that is AP."""
+    axis = _Axis(0.0, 1.0, 120)
     unit = (_RIGHT - _LEFT) / max(topic.num_rel, 1)  # the width of a relevant document
-    gap = 1 if unit > 8 else 0
-    columns, dots, stairs = [], [], []
-    for i, (precision, peak) in enumerate(zip(topic.precisions, topic.peaks)):
-        left = _LEFT + i * unit
-        columns.append(axis.bar(left + gap, unit - 2 * gap, precision, "good", 0.3))
-        dots.append(_dot(left + unit, axis.y(precision), "good", 2.5))
-        stairs.append((left, axis.y(topic.precisions[bisect_left(topic.relevant_ranks, peak)])))
-    stairs += [(_LEFT + topic.hits * unit, axis.y(0)), (_RIGHT, axis.y(0))]
-    elements = [*axis.lines(), *([] if levels else columns), *dots,
-                _step_line([stairs[0], *stairs], "best")]
-    heads = {"precision": axis.y(0.75) + 4, "recall": 144.0}
+    best = list(itertools.accumulate(reversed(topic.precisions), max))[::-1]
+    meanings = {"dot": "a relevant document: recall and precision at its rank"}
+    signs = [_dot(_LEFT + i * unit, axis.y(precision), "dot")
+             for i, precision in enumerate(topic.precisions, start=1)]
     if levels:
-        heads["value"] = 158.0
-    elements += [_label(_LEFT - 16, y, head, "end") for head, y in heads.items()]
-    free = 0.0  # where the room for the next numbers begins
-    for level in sorted(levels) or (0.0, 0.2, 0.4, 0.6, 0.8, 1.0):
-        x = _LEFT + (_RIGHT - _LEFT) * level
-        if free <= x <= _RIGHT:
-            free = x + 34
-            elements.append(_label(x, 144, f"{level:g}", "middle"))
-            if levels:
-                elements += [_dot(x, axis.y(levels[level]), "level", 5),
-                             _label(x, 158, _short_figure(levels[level]), "middle")]
-    return _Block(166 if levels else 152, elements)
+        meanings["level"] = "value at a recall level (which is rounded to whole documents)"
+        signs += [_dot(_LEFT + (_RIGHT - _LEFT) * level, axis.y(value), "level")
+                  for level, value in levels.items() if level <= 1]
+    else:
+        meanings["area"] = "its column: 1 / R wide, and as high as the precision"
+        signs += [axis.bar(_LEFT + i * unit, unit, precision, "area")
+                  for i, precision in enumerate(topic.precisions)]
+    meanings["best"] = "interpolated: the best precision at that recall or beyond"
+    ends = [*(_LEFT + i * unit for i in range(topic.hits + 1)), _RIGHT]
+    heights = [axis.y(precision) for precision in (*best, 0.0, 0.0)]
+    stairs = [(ends[0], heights[0]), *zip(ends, heights)]
+    chart = axis.chart([*signs, _step_line(stairs, "best")])
+    chart.elements.append(_label(_LEFT - 22, axis.y(0.75) + 4, "precision", "end"))
+    rows = {"recall": [(level, _short(level)) for level in sorted(levels) or (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)]}
+    if levels:
+        rows["value"] = [(level, _short(levels[level])) for level in sorted(levels)]
+    blocks = [_legend(meanings), chart]
+    for head, texts in rows.items():
+        places = [(_LEFT + (_RIGHT - _LEFT) * level, text) for level, text in texts if level <= 1]
+        blocks.append(_Block(14, [_label(_LEFT - 22, 9, head, "end"), *_labels_with_room(9, places)]))
+    return blocks
 
 
 class ComparedRun(NamedTuple):
@@ -6659,17 +6558,19 @@ def comparison_svg(measure: str, baseline: str, runs: Sequence[ComparedRun], dig
     >>> comparison_svg("map", "old", [run]).splitlines()[1]
     '<title>map of 1 run compared with old</title>'
     """
-    title = f"{measure} of {_plural(len(runs), 'run')} compared with {_fitting_name(baseline)}"
-    key = ("A bar is a topic: how much better (up) or worse (down) the run is than the baseline. The green "
-           "line is the mean; the bar at its end is the 95 % confidence interval of the mean.")
+    title = f"{_shown_name(measure)} of {_plural(len(runs), 'run')} compared with {_short_name(baseline)}"
+    key = f"Each bar is a topic: {_shown_name(measure)} of the run less that of {_short_name(baseline)}."
+    meanings = {"good": "the run is better", "bad": "the run is worse", "mean": "mean difference",
+                "interval": "95 % confidence interval of the mean"}
     scale = [0.0]
     for run in runs:
         scale += [*run.differences.values(), *(run.interval or ())]
-    blocks, description = [_paragraph(title, "title"), _paragraph(key)], [key]
+    axis = _axis(scale)
+    blocks, description = [_paragraph(title, "title"), _paragraph(key), _legend(meanings)], [key]
     for run in runs:
         falling = sorted(run.differences.items(), key=lambda item: (-item[1], item[0]))
         lines = _in_words(run, falling, digits)
-        blocks += [_head(lines[0]), _difference_bars(run, falling, _axis(8, 90, scale)),
+        blocks += [_paragraph(lines[0], "head"), *_difference_chart(run, falling, axis),
                    *map(_paragraph, lines[1:])]
         description += lines
     return _svg(title, description, blocks)
@@ -6703,32 +6604,28 @@ def _in_words(run: ComparedRun, falling: Sequence[tuple[str, float]], digits: in
         mean += f", 95 % interval {low:+.{digits}f} to {high:+.{digits}f}"
     if run.p is not None:
         mean += f", p = {_figure(run.p, digits)}"
-    lines = [f"{_fitting_name(run.run)}: {run.better} better, {run.equal} equal, {run.worse} worse", mean]
+    lines = [f"{_short_name(run.run)}: {run.better} better, {run.equal} equal, {run.worse} worse", mean]
     gaining = [(topic, difference) for topic, difference in falling[:3] if difference > 0]
     losing = [(topic, difference) for topic, difference in falling[:-4:-1] if difference < 0]
     for head, extremes in ("gain most", gaining), ("lose most", losing):
         if extremes:
-            topics = [f"{_fitting_name(topic, 80)} ({difference:+.{digits}f})"
-                      for topic, difference in extremes]
+            topics = [f"{_short_name(topic)} ({difference:+.{digits}f})" for topic, difference in extremes]
             lines.append(f"{head}: {', '.join(topics)}")
     return lines
 
 
-def _difference_bars(run: ComparedRun, falling: Sequence[tuple[str, float]], axis: _Axis) -> _Block:
+def _difference_chart(run: ComparedRun, falling: Sequence[tuple[str, float]], axis: _Axis) -> list[_Block]:
     """The differences as bars, the largest first, with their mean and its interval."""
-    elements = axis.lines()
-    width = min((_RIGHT - 16 - _LEFT) / max(len(falling), 1), 24)
-    gap = 0.1 * width if width > 4 else 0.0
-    for i, (topic, difference) in enumerate(falling):
-        kind = "good" if difference > 0 else "bad"
-        tip = f"{topic}: {difference:+.4f}"
-        elements.append(axis.bar(_LEFT + i * width + gap, width - 2 * gap, difference, kind, tip=tip))
+    size = len(falling)
+    slots = _Slots(size, min((_RIGHT - 20 - _LEFT) / max(size, 1), 24.0), size)
+    elements = [axis.bar(*slots.place(rank), difference, "good" if difference > 0 else "bad")
+                for rank, (_, difference) in enumerate(falling, start=1)]
     if run.interval is not None:
         low, high = run.interval
-        elements.append(_bar(_RIGHT - 10, axis.y(high), 8, axis.y(low) - axis.y(high), "mean", 0.4))
-    y = axis.y(run.mean)
-    return _Block(106, [*elements, _step_line([(_LEFT, y), (_RIGHT, y)], "mean"),
-                        _label(474, y + 4, f"{run.mean:+.4f}", "end", "head")])
+        elements.append(_bar(_RIGHT - 10, axis.y(high), 8, axis.y(low) - axis.y(high), "interval"))
+    elements.append(_step_line([(_LEFT, axis.y(run.mean)), (_RIGHT, axis.y(run.mean))], "mean"))
+    names = {rank: _short_name(topic) for rank, (topic, _) in enumerate(falling, start=1)}
+    return [axis.chart(elements), *([slots.row("topic", names)] if size <= 25 else [])]
 
 
 # ---- Auditing ----
