@@ -4162,6 +4162,125 @@ def test_long_docnos_are_cut_in_the_middle(tmp_path):
         assert table_of(lines, "adds total")[0][0] == f"{other} before {name}"
 
 
+def orders_of_ties(scores):
+    """All ways to rank documents that differ in the order of those of equal score, as scores."""
+    by_score = {}
+    for docno, score in scores.items():
+        by_score.setdefault(score, []).append(docno)
+    groups = [list(itertools.permutations(by_score[score])) for score in sorted(by_score, reverse=True)]
+    for order in itertools.product(*groups):
+        yield {docno: -float(rank) for rank, docno in enumerate(itertools.chain.from_iterable(order))}
+
+
+TIE_REQUESTS = (
+    "num_rel_ret map gm_map Rprec bpref recip_rank iprec_at_recall.0,0.3,0.7,1 P.1,2,5 recall.2,4 gm_bpref "
+    "Rprec_mult.0.4,1.4 11pt_avg binG dcg dcg.0=-1,1=0.5 ndcg ndcg.1=-1,2=3 ndcg_cut.1,2,4 map_cut.2 "
+    "relative_P.2,3 success.1,3 set_P set_relative_P set_recall set_map set_F yaap rbp rbp.p=0.5,1=3,2=-1 "
+    "nDCG(dcg='exp-log2')@3 AP(rel=2)@3 RBP(rel=2) P(judged_only=True)@3").split()
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_range_of_ties_is_that_of_all_orders(seed):
+    chance = random.Random(seed)
+    found = 0
+    for _ in range(15):
+        docnos = [f"d{i}" for i in range(chance.randint(2, 6))]
+        judgments = {docno: chance.choice([-1, 0, 0, 1, 1, 2]) for docno in docnos if chance.random() < 0.75}
+        judgments.update((f"m{i}", i) for i in range(chance.randint(1, 3)))
+        scores = {docno: chance.choice([1.0, 1.5, 2.0]) for docno in docnos}
+        settings = {"relevance_level": chance.choice([0, 1, 1, 2]), "judged_only": chance.random() < 0.4,
+                    "depth": chance.choice([None, None, 2, 3, 4])}
+        values = {}
+        for order in orders_of_ties(scores):
+            evaluation = trec_eval_ref.explain({"1": judgments}, {"1": order}, TIE_REQUESTS, **settings)["1"]
+            for one in evaluation:
+                values.setdefault(one.column.name, []).append(float(one.value))
+        for one in trec_eval_ref.explain({"1": judgments}, {"1": scores}, TIE_REQUESTS, **settings)["1"]:
+            of_all = values[one.column.name]
+            ends = [one.ties.lowest, one.ties.highest] if one.ties else [one.value] * 2
+            assert ends == pytest.approx([min(of_all), max(of_all)], abs=1e-12), (one.column.name, settings)
+            found += one.ties is not None
+            ranks = one.ties.ranks if one.ties else []
+            in_order = sorted(scores.values(), reverse=True)
+            assert all(first < last and in_order[first - 1] == in_order[last - 1] for first, last in ranks)
+    assert found > 50
+
+
+def test_ties_that_matter_are_pointed_out(tmp_path):
+    def tie_lines(*options, module=trec_eval_ref):
+        out = run_main([*options, "-n", "qrels.txt", "run.txt"], tmp_path, module=module).out.decode()
+        return [line[2:] for line in out.splitlines() if "the same score" in line]
+    end = "have the same score; by their order this value could be from"
+    assert [line for line in explained("ties", "--explain", "map", "-n", "-D", "0.3") if end in line] == [
+        f"  documents at ranks 3 to 4 {end} 0.5000 to 0.5833"]
+    write(tmp_path, {"1": {"a": 1, "b": 0, "d": 0, "e": 0, "f": 1, "g": -1}},
+          {"1": {"a": 5, "b": 4, "c": 4, "d": 3, "e": 3, "f": 2, "g": 2, "h": 2}})
+    assert tie_lines("--explain", "map") == [f"documents at ranks 6 to 8 {end} 0.6250 to 0.6667"]
+    assert tie_lines("--explain", "map", "-J") == []  # the others are not judged
+    assert tie_lines("--explain", "map", "-l0") == [
+        "documents at ranks 2 to 3, 6 to 8 have the same scores; by their order this value could be from "
+        "0.7683 to 0.8767"]
+    assert tie_lines("--explain", "map", "-M7") == [f"documents at ranks 6 to 8 {end} 0.5000 to 0.6667"]
+    assert tie_lines("--explain", "num_rel_ret", "-M7") == [f"documents at ranks 6 to 8 {end} 1 to 2"]
+    for quiet in (["map_cut.5"], ["recip_rank"], ["success.5"], ["set_P"], ["num_rel_ret"], ["infAP"], ["G"],
+                  ["relstring"], ["map", "-l2"]):
+        assert tie_lines("--explain", *quiet) == []
+    write(tmp_path, {"1": {"a": 1, "b": 0}}, "1 Q0 a 0 1.00000001 t\n1 Q0 b 0 1.00000002 t\n")
+    assert tie_lines("--explain", "map") == []
+    assert tie_lines(*release_option("9.0.8"), "--explain", "map") == [
+        f"documents at ranks 1 to 2 {end} 0.5000 to 1.0000"]
+    write(tmp_path, {"1": {"a": 1, "b": 0, "c": 1}}, {"1": {"a": 2, "b": 2, "x": 1, "c": 1}})
+    assert tie_lines("--explain", "map", "-J") == [
+        f"documents at ranks 1 to 2 before -J {end} 0.5833 to 0.8333"]
+
+
+def test_many_ties_take_a_bounded_number_of_orders():
+    """The range is that of all ties, although not each of them is looked at alone."""
+    judgments = {f"a{i}": 1 for i in range(200)}
+    scores = {f"{letter}{i}": -float(i) for i in range(200) for letter in "ab"}
+    explanation, = trec_eval_ref.explain({"1": judgments}, {"1": scores}, ["map"])["1"]
+    best = evaluate({"1": judgments}, {"1": {docno: score + 0.1 * (docno[0] == "a")
+                                             for docno, score in scores.items()}}, ["map"]).summary["map"]
+    assert len(explanation.ties.ranks) == trec_eval_ref._MOST_STEPS + 1
+    assert explanation.ties.highest == best
+    line = trec_eval_ref.explanation_lines(explanation)[-2]
+    assert line.startswith("  documents at ranks 1 to 2, 3 to 4, 5 to 6, 7 to 8, 9 to 10 and further down")
+
+
+def test_what_the_release_changes_is_said(tmp_path):
+    def lines(*options):
+        out = run_main([*options, "-n", *FILES], tmp_path).out.decode()
+        return [line[2:] for line in out.splitlines() if "unlike" in line]
+    old = release_option("9.0.8")
+    write(tmp_path, {"1": {"a": 1, "b": 0, "c": 1, "d": 0}},
+          "1 Q0 a 0 1.00000002 t\n1 Q0 b 0 1.00000001 t\n1 Q0 c 0 0.5 t\n1 Q0 d 0 0.1 t\n")
+    rounds = "release 9.0.8, unlike 10.0, rounds scores to 32 bits"
+    assert lines(*old, "--explain", "map") == [
+        f"{rounds}, so that documents at ranks 1 to 2 are tied; without that this value would be 0.8333"]
+    assert lines(*old, "--explain", "relstring") == [
+        f"{rounds}, so that documents at ranks 1 to 2 are tied; without that this value would be '1010'"]
+    assert lines(*old, "--explain", "map", "-M1") == [f"{rounds}; without that this value would be 0.5000"]
+    assert lines(*old, "--explain", "P.2,4") == lines("--explain", "map") == []
+    preferences = "1 g s a 1.00000002\n1 g s b 1.00000001\n"
+    (tmp_path / "prefs.txt").write_text(preferences)
+    out = run_main([*old, "-n", "-R", "prefs", "--explain", "prefs_simp", "prefs.txt", FILES[1]], tmp_path)
+    assert (f"  {rounds}, so that documents at ranks 1 to 2 are tied; without that this value would be "
+            "1.0000") in out.out.decode().splitlines()
+    write(tmp_path, {"1": {"a": 1, "c": 1}}, {"1": {"a": 3, "b": 2, "c": 1}})
+    assert lines(*old, "--explain", "iprec_at_recall.0.5,0.6") == [
+        "release 9.0.8, unlike 10.0, rounds level * R to another m; without that this value would be 1.0000"]
+
+
+def test_release_whose_rounding_hides_a_contradiction(tmp_path):
+    """With the levels of the file document a would be preferred to b, and b to a."""
+    (tmp_path / "prefs.txt").write_text("1 g s1 a 1.00000002\n1 g s1 b 1.00000001\n1 g s2 b 2\n1 g s2 a 1\n")
+    (tmp_path / "run.txt").write_text("1 Q0 a 0 2 t\n1 Q0 b 0 1 t\n")
+    command = ["-R", "prefs", "--explain", "prefs_simp", "prefs.txt", "run.txt"]
+    assert run_main(command, tmp_path).status == 4
+    result = run_main([*release_option("9.0.8"), *command], tmp_path)
+    assert result.status == 0 and b"prefs_simp = 0 / 1 = 0.0000" in result.out and b"unlike" not in result.out
+
+
 def test_measures_of_the_summary_alone_need_it():
     for request in "num_q", "runid":
         result = run_main(["--explain", request, "-n", *FILES], FIXTURES / "worked")

@@ -4837,7 +4837,7 @@ def _json_values_of(evaluated: Evaluated, per_topic: bool, summary: bool) -> dic
 # measure's function returned, not of a second copy of the formula; the formula
 # and the meaning of its symbols are what the function's docstring says.
 
-__all__ += ["Explanation", "View", "explain", "explanation_lines"]
+__all__ += ["Explanation", "Ties", "View", "explain", "explanation_lines"]
 
 
 class View(NamedTuple):
@@ -4859,6 +4859,19 @@ class View(NamedTuple):
     left_out: int
 
 
+class Ties(NamedTuple):
+    """Documents of equal score whose order changes a value.
+
+    ranks     (first, last) of each group of them in the run, before -J closes gaps
+    lowest    the value if in each group the documents that help it came last
+    highest   the value if they came first
+    """
+
+    ranks: Sequence[tuple[int, int]]
+    lowest: float
+    highest: float
+
+
 class Explanation(NamedTuple):
     """How one value of one topic comes about.
 
@@ -4867,6 +4880,10 @@ class Explanation(NamedTuple):
     printed, if one is.
 
     is_missing   whether the run misses the topic
+    ties         if the order of documents of equal score changes the value: how;
+                 None, too, where it takes more than two orders to find out
+    by_release   what the release does otherwise than the default one, if that
+                 changes the value: the field of Release, and the value without it
     """
 
     topic: str
@@ -4875,6 +4892,8 @@ class Explanation(NamedTuple):
     views: Sequence[View]
     note: str
     is_missing: bool = False
+    ties: Optional[Ties] = None
+    by_release: Mapping[str, Union[float, str]] = {}
 
 
 def explain(qrels: Mapping[str, Any], run: Mapping[str, Mapping[str, float]], measures: Iterable[str],
@@ -4900,18 +4919,103 @@ def _explanations(evaluated: Evaluated, topic: Any) -> list[Explanation]:
     kept = cast(dict[Any, JudgedTopic], evaluated.judged)[topic]
     rel_format = REL_FORMATS[evaluated.settings.rel_format]
     views = {}
+    others = {}
     for settings, judged in zip(evaluated.each_settings, kept.judged):
         views[settings] = judged, [_view(label, part, grades, kept.scores, settings)
                                    for label, part, grades in rel_format.views(kept.judgments, judged)]
+        others[settings] = _judged_otherwise(kept, settings)
+    orders = functools.lru_cache(maxsize=None)(functools.partial(_orders, kept))
     explanations = []
     for column in evaluated.columns:
         judged, views_of_column = views[column.settings]
-        value = column.measure.function(judged, *column.arguments)
+        value = _value_of(column, judged)
         is_set_to_0 = kept.is_missing and column.is_zero_if_missing
         note = "the run misses this topic, and this value is set to 0" if is_set_to_0 else ""
+        ties = None
+        if column.measure.name in _BEST_FIRST:
+            ties = _ties(column, orders(column.settings, _worths(column, judged)))
+        otherwise = {field: _value_of(column, other) for field, other in others[column.settings].items()}
+        by_release = {field: other for field, other in otherwise.items() if other != value}
         explanations.append(Explanation(_decode(topic), column, value, views_of_column, note,
-                                        kept.is_missing))
+                                        kept.is_missing, ties, by_release))
     return explanations
+
+
+def _value_of(column: Column, judged: Any) -> Union[float, str]:
+    """What a column's measure makes of a topic."""
+    return column.measure.function(judged, *column.arguments)
+
+
+def _judged_otherwise(kept: JudgedTopic, settings: Settings) -> dict[str, Any]:
+    """What measures would see if the release did one thing as the default release does it, by that thing."""
+    judge, usual = REL_FORMATS[settings.rel_format].judge, Settings().release
+    others = {}
+    for field in _DONE_BY_RELEASE:
+        if getattr(settings.release, field) != getattr(usual, field):
+            release = settings.release._replace(**{field: getattr(usual, field)})
+            with contextlib.suppress(TrecEvalError):  # preferences may contradict each other then
+                others[field], = judge(kept.judgments, kept.scores, [settings._replace(release=release)])
+    return others
+
+
+_DONE_BY_RELEASE = {  # by field of Release, what another release than the default one does
+    "keep_scores": "rounds scores to 32 bits", "count_at_recall": "rounds level * R to another m"}
+
+
+# Measures that are best if, of documents of equal score, the relevant ones (or those of greater gain) come
+# first and the judged nonrelevant ones last, and worst the other way round.
+_BEST_FIRST = (
+    "num_rel_ret", "map", "gm_map", "Rprec", "bpref", "recip_rank", "iprec_at_recall", "P", "recall",
+    "gm_bpref", "Rprec_mult", "11pt_avg", "binG", "dcg", "ndcg", "ndcg_cut", "map_cut", "relative_P",
+    "success", "set_P", "set_relative_P", "set_recall", "set_map", "set_F", "yaap", "rbp")
+_MOST_STEPS = 50  # groups of documents of equal score that are reversed one by one
+
+Worths = tuple[tuple[float, float], ...]  # (grade, what a document of it is worth); others are worth 0
+
+
+def _worths(column: Column, topic: JudgedRanking) -> Worths:
+    """How much it helps a value that a document of each grade precedes others."""
+    if column.measure.name == "rbp":
+        return tuple(_gains_from_0_to_1(topic, column.arguments[1]).items())
+    if _is_of_gains(column):
+        gains = _gains_of(column.arguments)
+        return tuple([(grade, float(gains.get(grade, grade))) for grade in topic.grade_counts])
+    return tuple([(grade, 1.0 if grade >= topic.relevance_level else -1.0) for grade in topic.grade_counts])
+
+
+def _orders(kept: JudgedTopic, settings: Settings,
+            worths: Worths) -> list[tuple[tuple[int, int], JudgedRanking]]:
+    """The ranking with the worst order of documents of equal score, then with group after group in the best.
+
+    Each comes with the first and the last rank of the group that was reversed
+    last.  There is none if all documents of equal score are worth the same.
+    """
+    grades = _regraded(kept.judgments, settings.grades_as) if settings.grades_as else kept.judgments
+    worth_of = dict(worths)
+    scores = dict(zip(kept.scores, settings.release.keep_scores(kept.scores.values())))
+    worth = {docno: worth_of.get(grades.get(docno, -1), 0.0) for docno in scores}
+    order = sorted(scores, key=lambda docno: (-scores[docno], worth[docno]))
+    groups = []
+    end = 0
+    for _, group in itertools.groupby(order, key=scores.__getitem__):
+        start, end = end, end + len(list(group))
+        if worth[order[start]] != worth[order[end - 1]]:
+            groups.append((start, end))
+    orders = []
+    for step, (start, end) in enumerate([(0, 0), *groups] if groups else []):  # first none is reversed
+        order[start:end] = order[start:end][::-1]
+        if step <= _MOST_STEPS or step == len(groups):
+            by_rank = {docno: -float(rank) for rank, docno in enumerate(order)}
+            orders.append(((start + 1, end), _judged_rankings(kept.judgments, by_rank, [settings])[0]))
+    return orders
+
+
+def _ties(column: Column, orders: Sequence[tuple[tuple[int, int], JudgedRanking]]) -> Optional[Ties]:
+    """See Ties; None if no order changes the value."""
+    values = [cast(float, _value_of(column, ranking)) for _, ranking in orders]
+    steps = zip(orders[1:], values, values[1:])
+    ranks = [group for (group, _), before, after in steps if before != after]
+    return Ties(ranks, float(values[0]), float(values[-1])) if ranks else None
 
 
 def _view(label: str, judged: Any, grades: Mapping[Any, float], scores: Mapping[Any, float],
@@ -5024,6 +5128,7 @@ def explanation_lines(explanation: Explanation, all_rows: bool = False, digits: 
             lines += _working(related, other, digits)
         adds_nothing = _is_sum_over_ranks(value) and name not in _NOT_OF_RELEVANT
         lines += _not_retrieved(column, view, adds_nothing, all_rows)
+    lines += _other_values(explanation, digits)
     working = _working(column, value, digits)
     lines += working[-1:] if name in _LOGARITHMS else working  # the steps before have been shown
     if explanation.note:
@@ -5290,6 +5395,42 @@ def _not_retrieved(column: Column, view: View, adds_nothing: bool, all_rows: boo
     where = "in the ranking" if view.left_out else "retrieved"
     adding = ", adding 0" if adds_nothing else ""
     return [f"{label}not {where}{adding}: {shown}"]
+
+
+def _other_values(explanation: Explanation, digits: int) -> list[str]:
+    """What the value would be with another order of documents of equal score, or with another release."""
+    column, ties = explanation.column, explanation.ties
+    lines = []
+    if ties:
+        lowest, highest = (_shown_value(column, value, digits) for value in (ties.lowest, ties.highest))
+        before = " before -J" if column.settings.judged_only else ""
+        score = "score" if len(ties.ranks) == 1 else "scores"
+        if lowest != highest:
+            lines.append(f"documents at ranks {_some_ranks(ties.ranks)}{before} have the same {score}; "
+                         f"by their order this value could be from {lowest} to {highest}")
+    release = column.settings.release
+    for field, other in explanation.by_release.items():
+        what = _DONE_BY_RELEASE[field]
+        rounded = _tied_by_rounding(explanation.views[0], release) if field == "keep_scores" else []
+        if rounded:
+            what += f", so that documents at ranks {_some_ranks(rounded)} are tied"
+        lines.append(f"release {release.name}, unlike {Settings().release.name}, {what}; without that this "
+                     f"value would be {_shown_value(column, other, digits)}")
+    return lines
+
+
+def _some_ranks(groups: Sequence[tuple[int, int]]) -> str:
+    """The first and the last rank of the first groups."""
+    further = " and further down" if len(groups) > 5 else ""
+    return f"{', '.join([f'{first} to {last}' for first, last in groups[:5]])}{further}"
+
+
+def _tied_by_rounding(view: View, release: Release) -> list[tuple[int, int]]:
+    """The first and the last rank of documents whose scores are different until the release rounds them."""
+    scores = [score for _, score, *_ in view.ranking]
+    by_score = itertools.groupby(enumerate(release.keep_scores(scores), start=1), key=lambda place: place[1])
+    groups = [[rank for rank, _ in group] for _, group in by_score]
+    return [(group[0], group[-1]) for group in groups if scores[group[0] - 1] != scores[group[-1] - 1]]
 
 
 def _shown_value(column: Column, value: Union[float, str], digits: int) -> str:
