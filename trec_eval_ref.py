@@ -834,8 +834,9 @@ def average_interpolated_precision(topic: JudgedRanking, recall_levels: Sequence
         11pt_avg = mean over the levels of iprec_at_recall(level)
         iprec_at_recall(level) = max of P@k over ranks k from the m-th relevant document on
 
-    m is level * R, rounded as iprec_at_recall says.  With m = 0 all ranks count.
-    A level adds 0 if fewer than m relevant documents are retrieved, or none at all.
+    m is level * R rounded to the nearest integer, halves up, in release 10.0, and
+    trunc(level * R + 0.9) in 9.0.8.  With m = 0 all ranks count.  A level adds 0 if
+    fewer than m relevant documents are retrieved, or none at all.
 
     >>> topic = example_ranking("1010010010", unretrieved="1")
     >>> average_interpolated_precision(topic, (0.0, 0.5, 1.0))  # (1 + 3/6 + 0) / 3
@@ -5269,7 +5270,7 @@ def _interpolation(view: View, levels: Any, all_rows: bool, digits: int) -> list
 def _contingency(topic: JudgedRanking) -> list[str]:
     """The number of documents that are or are not relevant, and retrieved or not."""
     hits = topic.hits
-    others = "? (D, the collection's size, is not given)"
+    others = "? (-N, the size of the collection, is not given)"
     if topic.collection_size:
         others = str(topic.collection_size + hits - topic.num_ret - topic.num_rel)
     return _table(["", "relevant", "others"], [["retrieved", str(hits), str(topic.num_ret - hits)],
