@@ -3844,13 +3844,16 @@ def test_the_table_of_the_article():
 map of topic 1
   Average precision: the mean of the precisions at the relevant documents.
     AP = (1 / R) * sum of P@k over the ranks k of relevant documents
-  R = 5 relevant documents in the judgments (grade >= 1), and 6 judged nonrelevant
-  N = 10 documents retrieved: 4 relevant, 6 judged nonrelevant, 0 not judged
-    rank  docno  score  grade    relevant above    adds   total  of the value
-       1  d1-01     10      1                 0  1.0000  1.0000        0.2000
-       3  d1-03      8      1                 1  0.6667  1.6667        0.1333
-       6  d1-06      5      1                 2  0.5000  2.1667        0.1000
-       9  d1-09      2      1                 3  0.4444  2.6111        0.0889
+  A relevant document that is not retrieved has precision 0, so that the divisor
+  is R and not the number of hits. 0 if R = 0 or if nothing relevant is retrieved.
+  P@k is hits(k) / k, and hits(k) the number of relevant documents among the first k
+  R = 5 relevant documents in the judgments (grade >= 1), and NR = 6 judged nonrelevant
+  N = 10 documents retrieved: hits = 4 relevant, 6 judged nonrelevant, 0 not judged
+    rank  docno  score  grade    hits(rank)    adds   total  of the value
+       1  d1-01     10      1             1  1.0000  1.0000        0.2000
+       3  d1-03      8      1             2  0.6667  1.6667        0.1333
+       6  d1-06      5      1             3  0.5000  2.1667        0.1000
+       9  d1-09      2      1             4  0.4444  2.6111        0.0889
   not retrieved, adding 0: d1-missed (grade 1)
   map = 2.6111 / 5 = 0.5222
 
@@ -3862,7 +3865,10 @@ all topics
 
 def test_explained_interpolation():
     lines = explained("worked", "--explain", "11pt_avg", "-D", "0.1")
-    assert table_of(lines, "recall times R")[:11] == [
+    assert table_of(lines, "rank docno")[:4] == [
+        ["1", "d1-01", "10", "1", "1", "1.0000"], ["3", "d1-03", "8", "1", "2", "0.6667"],
+        ["6", "d1-06", "5", "1", "3", "0.5000"], ["9", "d1-09", "2", "1", "4", "0.4444"]]
+    assert table_of(lines, "level level * R m")[:11] == [
         ["%.2f" % (i / 10), times, str(m), precision, where]
         for i, (times, m, precision, where) in enumerate([
             ("0", 0, "1.0000", "at rank 1"), ("0.5000", 1, "1.0000", "at rank 1"),
@@ -3876,12 +3882,13 @@ def test_explained_interpolation():
     for release, row in (("10.0", ["0.25", "1.2500", "1", "1.0000", "at rank 1"]),
                          ("9.0.8", ["0.25", "1.2500", "2", "0.6667", "at rank 3"])):
         lines = explained("worked", "--explain", "iprec_at_recall.0.25", "-D", "0.1", "--release", release)
-        assert table_of(lines, "recall times R")[0] == row
+        assert table_of(lines, "level level * R m")[0] == row
+        assert not any("adds" in line for line in lines)  # because the largest precision is no sum
 
 
 def test_explained_ndcg_has_the_ideal_ranking_beside_the_actual_one():
     lines = explained("worked", "--explain", "ndcg", "-D", "0.1")
-    heads = "    rank  docno  score  grade    gain  ideal gain  log2(k+1)    adds   total  of the value"
+    heads = "    rank  docno  score  grade    gain  ideal gain  log2(rank+1)    adds   total  of the value"
     assert heads in lines
     assert [row[4:-2] for row in table_of(lines, "rank docno")] == [
         ["1", "1", "1", "1.0000"], ["1", "1", "2", "0.5000"], ["1", "2.8074", "0.3562"],
@@ -3890,7 +3897,7 @@ def test_explained_ndcg_has_the_ideal_ranking_beside_the_actual_one():
     assert lines[lines.index("  ndcg = 2.1572 / 2.9485 = 0.7316") - 2] == "  ideal_dcg = 2.9485"
     cut = explained("worked", "--explain", "ndcg_cut.3", "-D", "0.1")
     assert [row[0] for row in table_of(cut, "rank ideal gain")] == ["1", "2", "3"]
-    assert "  ideal_dcg up to rank 3 = 2.1309" in cut and "  ndcg_cut_3 = 1.5000 / 2.1309 = 0.7039" in cut
+    assert "  J(3) = 2.1309" in cut and "  ndcg_cut_3 = 1.5000 / 2.1309 = 0.7039" in cut
 
 
 def test_explained_documents_above(tmp_path):
@@ -3914,6 +3921,8 @@ def test_explained_rbp_and_what_its_residual_covers(tmp_path):
     assert table_of(lines, "rank docno score grade gain from 0 to 1") == [
         ["1", "a", "4", "2", "1", "1", "1.0000", "1.0000"],
         ["3", "c", "2", "1", "0.5000", "0.2500", "0.1250", "1.1250"]]
+    assert "  gains of the grades, from 0 to 1: 1=0.5, 2=1" in lines
+    assert "    rbp_resid = p^N + (1 - p) * sum over the ranks k of unjudged documents of p^(k-1)" in lines
     residual = lines[next(i for i, line in enumerate(lines) if line.startswith("  rbp_resid: ")):]
     assert table_of(residual, "rank docno") == [
         ["2", "b", "3", "-", "unpooled", "0.5000", "0.5000", "0.5000"],
@@ -3930,7 +3939,7 @@ def test_explained_sets_have_their_contingency_table():
     assert "  set_F = (1 + 1) * 0.4000 * 0.8000 / (0.8000 + 1 * 0.4000) = 0.5333" in explained(
         "worked", "--explain", "set_F", "-D", "0.1")
     lines = explained("worked", "--explain", "set_map", "-D", "0.1")
-    assert lines[lines.index("  set_map = 16 / 50 = 0.3200") - 1] == "  4 ** 2 = 16"
+    assert lines[lines.index("  set_map = 16 / 50 = 0.3200") - 1] == "  4^2 = 16"
     assert not any("of the value" in line for line in lines)
 
 
@@ -3938,10 +3947,10 @@ def test_explained_preferences():
     result = run_main(["--explain", "prefs_simp", "-D", "0.a", "-R", "prefs", "prefs.txt", "run.txt"],
                       FIXTURES / "preferences")
     lines = result.out.decode().splitlines()
-    assert ("  group u1: 3 of 6 preferences between retrieved documents are fulfilled, and 5 of 6 implied "
-            "ones; 1 are absent; 4 documents are relevant (level > 0), 2 nonrelevant") in lines
-    assert table_of(lines, "adds total") == [["both retrieved", "3.0000", "3.0000", "0.2308"],
-                                             ["implied", "5.0000", "8.0000", "0.3846"]]
+    assert table_of(lines, "ful_ret ful_imp poss_ret poss_imp absent relevant nonrelevant")[0] == [
+        "group u1", "3", "5", "6", "6", "1", "4", "2"]
+    assert table_of(lines, "adds total") == [["both retrieved", "3", "3", "0.2308"],
+                                             ["implied", "5", "8", "0.3846"]]
     assert "  prefs_simp = 8 / 13 = 0.6154" in lines
 
 
@@ -3986,7 +3995,7 @@ def test_explained_documents_that_are_not_retrieved(tmp_path):
     assert missed("--explain", "recip_rank", "-M1")[0].startswith("  not in the ranking: f (grade 3), b")
     assert missed("--explain", "ideal_dcg") == ["  not retrieved: b (grade 2), a (grade 1), c (grade 1)"]
     out = run_main(["--explain", "map", "-M1", "qrels.txt", "run.txt"], tmp_path).out.decode()
-    assert "  N = 1 documents retrieved (without 1 that -M or -J leaves out): 0 relevant, " in out
+    assert "  N = 1 document retrieved (without 1 that -M or -J leaves out): hits = 0 relevant, " in out
 
 
 def test_long_explanations_are_cut_in_the_middle():
@@ -4034,7 +4043,7 @@ def test_explained_summaries():
     counted = "  topics in the qrels alone count as if nothing relevant had been retrieved (-c): 51, 53"
     assert counted in complete
     older = explained("missing", "-c", "--explain", "gm_map", "--release", "9.0.8")
-    assert "    gm_map = exp((-2.1972 + 2 * log(0.00001)) / 4) = 0.0018" in older
+    assert "    gm_map = exp((-2.1972 + 2 * ln(0.00001)) / 4) = 0.0018" in older
     assert "all topics" not in explained("missing", "--explain", "map", "-n")
     one = explained("missing", "--explain", "map", "-D", "0.54")
     assert [line for line in one if " of topic " in line] == ["map of topic 54"]
@@ -4075,7 +4084,295 @@ def test_explanations_of_odd_input(tmp_path):
 def test_explanation_of_a_topic_without_judgment_groups():
     explanation, = trec_eval_ref.explain({"1": {}}, {"1": {"a": 1.0}}, [
                                          "map_avgjg"], rel_format="qrels_jg")["1"]
-    assert trec_eval_ref.explanation_lines(explanation)[-1] == "  map_avgjg = 0 / 0 = 0.0000"
+    assert trec_eval_ref.explanation_lines(explanation)[-1] == "  map_avgjg = 0 / 0 = 0 by definition"
+
+
+SYMBOLS = r"\b(?:[A-Za-z]|NR|Rc|AP|dcg|ideal_dcg|hits|cost|gain|level|multiple|(?:ful|poss)_\w+|absent)\b"
+
+
+BOUND = r"(?:rank|end|pair|level|multiple)s? (?:of \w+ documents )?(\w)(?:, (\w))?\b"  # "ranks k"
+DEFINED = r"(?:^| )(\w+)(?:\(\w+\)|@k)? = "
+
+
+def test_symbols_of_a_formula_are_said():
+    """Each is bound or defined by the formula, or it is said below what it means or how much it is."""
+    for rel_format, name in ("qrels", "graded"), ("qrels_jg", "groups"), ("prefs", "preferences"):
+        qrels, run = collection_of(name, rel_format)
+        for requests in requests_for(rel_format, "10.0"):
+            explained = trec_eval_ref.explain(qrels, run, requests, rel_format=rel_format)
+            for explanation in next(iter(explained.values())):
+                lines = trec_eval_ref.explanation_lines(explanation)[2:]
+                formula = list(itertools.takewhile(lambda line: line.startswith("    "), lines))
+                below, formula = " ".join(lines[len(formula):]), " ".join(formula)
+                known = {symbol for bound in re.findall(BOUND, formula) for symbol in bound}
+                known.update(re.findall(DEFINED, formula), ["a"])  # the article "a", too, looks like a symbol
+                for symbol in set(re.findall(SYMBOLS, formula)) - known:
+                    assert re.search(rf"\b{symbol}\b", below), (explanation.column.name, symbol)
+
+
+def numbers_of(table):
+    """The cells of a table's rows, numbers as such."""
+    return [[float(cell) if re.fullmatch(r"-?[0-9.]+", cell) else cell for cell in row] for row in table]
+
+
+def test_terms_can_be_worked_out_by_hand():
+    def rows(name, request):
+        """The rows that documents have, without rank, docno, score, grade and what follows `adds`."""
+        lines = explained(name, "--explain", request, "-n")
+        heads = next(line.split() for line in lines if line.startswith("    rank"))
+        after = len(heads) - heads.index("adds") - ("of" in heads) * 2
+        has_documents = "docno" in heads
+        return [(row[0], *row[4 if has_documents and isinstance(row[0], float) else 1:-after], row[-after])
+                for row in numbers_of(table_of(lines, "rank"))]
+    lines = explained("sampled", "--explain", "bpref", "-n")
+    judged = re.search(r"R = (\d+) relevant.*NR = (\d+) judged", "\n".join(lines))
+    r, nr = map(int, judged.groups())
+    for _, n, adds in rows("sampled", "bpref"):
+        assert adds == pytest.approx(1 - min(n, r) / min(r, nr) if n else 1, abs=0.0001)
+    for k, r, n, u, adds in rows("sampled", "infAP"):
+        e = 0.00001
+        expected = 1 / k + (k - 1) / k * (r + n + u) / (k - 1) * (r + e) / (r + n + 2 * e) if k > 1 else 1
+        assert adds == pytest.approx(expected, abs=0.0001)
+    for _, gain, *_, cost, s, adds in rows("graded", "G.1=0.5"):
+        assert adds == pytest.approx(gain / math.log2(2 + cost - s), abs=0.0001)
+    for request in "ndcg_rel", "Rndcg":
+        *terms, last = rows("graded", request)
+        assert len(terms) > 2 and isinstance(last[0], str)
+        for _, d, j, adds in terms:
+            assert adds == pytest.approx(d / j, abs=0.0001)
+    lines = explained("graded", "--explain", "ndcg_rel", "-n")
+    found = re.search(r"I = (\d+) documents of positive gain.* v = (\d+) of", "\n".join(lines))
+    i, v = map(int, found.groups())
+    label, d, j, adds = rows("graded", "ndcg_rel")[-1]
+    assert label == "not retrieved" and adds == pytest.approx((i - v) * d / j, abs=0.001)
+    assert sum(row[0] != label for row in rows("graded", "ndcg_rel")) == v
+    assert rows("graded", "Rndcg")[-1][0] == "whole ranking"
+    for k, hits, adds in rows("worked", "map_cut.5"):
+        assert adds == pytest.approx(hits / k, abs=0.0001)
+
+
+def test_explained_preferences_of_each_document():
+    for topic in "ac":
+        result = run_main(["--explain", "prefs_avgjg", "-n", "-D", f"0.{topic}", "-R", "prefs", "prefs.txt",
+                           "run.txt"], FIXTURES / "preferences")
+        text = result.out.decode()
+        counts = {row[0]: list(map(int, row[1:])) for row in table_of(text.splitlines(), "ful_ret ful_imp")}
+        for group, table in re.findall(r"  (group \w+) prefers each document to which others:\n"
+                                       r"    rank  .*\n((?:    +(?:\d+|-) .*\n)+)", text):
+            fulfilled, not_fulfilled = 0, 0
+            ranks = {row.split()[1]: row.split()[0] for row in table.splitlines()}
+            for row in table.splitlines():
+                rank, docno = row.split()[:2]
+                for other in re.findall(r"\w+", row.partition(docno)[2]):
+                    is_fulfilled = rank != "-" and (ranks[other] == "-" or int(rank) < int(ranks[other]))
+                    fulfilled += is_fulfilled
+                    not_fulfilled += not is_fulfilled
+            ful_ret, ful_imp, poss_ret, poss_imp, absent, *_ = counts.pop(group)
+            assert fulfilled == ful_ret + ful_imp
+            assert fulfilled + not_fulfilled == poss_ret + poss_imp + absent
+            of_group = next(row for row in table_of(text.splitlines(), "is adds total") if row[0] == group)
+            assert of_group[1] == f"{fulfilled} / {fulfilled + not_fulfilled}"
+        assert list(counts) == ["all"] * (topic == "c")
+    line = [line for line in text.splitlines() if line.startswith("    all")]
+    assert line == ["    all             2        1         3         2       0         5            1"]
+
+
+def test_explained_preferences_between_many_documents():
+    """A document is preferred to many others, of which only the first are named."""
+    levels = [(f"d{i:02}", 2.0 if i == 0 else 1.0) for i in range(20)]
+    explanation, = trec_eval_ref.explain({"1": {"g": {"s": levels}}}, {"1": {"d00": 1.0}}, ["prefs_simp"],
+                                         rel_format="prefs")["1"]
+    for all_rows, end in (False, "d15, and 4 more"), (True, "d19"):
+        rows = table_of(trec_eval_ref.explanation_lines(explanation, all_rows), "rank docno fulfilled")
+        assert rows[0] == ["1", "d00", ", ".join(f"d{i:02}" for i in range(1, 16 if end[3:] else 20))
+                           + end[3:]]
+
+
+def test_explained_topic_that_the_run_misses():
+    for options in [], ["-J"]:
+        lines = explained("missing", "-c", "-n", "-D", "0.51", "--explain", "map", *options)
+        assert lines[:2] == ["map of topic 51", "  the run misses this topic; with -c, one document that is "
+                                                "not judged takes its place"]
+        n = "1 document retrieved"
+        if options:
+            n = "0 documents retrieved (without 1 that -M or -J leaves out)"
+        assert any(line.startswith(f"  N = {n}: hits = 0 relevant, ") for line in lines)
+    assert "misses" not in "".join(explained("missing", "-c", "-n", "-D", "0.52", "--explain", "map"))
+
+
+def test_explained_counts_are_whole_and_agree_with_their_nouns(tmp_path):
+    write(tmp_path, {"1": {"a": 1, "b": 0}}, {"1": {"a": 2, "b": 1}})
+    for request, rows in (("num_rel_ret", [["1", "a", "2", "1", "1", "1"]]),
+                          ("P.2", [["1", "a", "2", "1", "1", "1", "0.5000"]]),
+                          ("utility", [["relevant, retrieved", "1", "1"], ["others, retrieved", "-1", "0"],
+                                       ["relevant, missed", "0", "0"], ["others, missed", "0", "0"]])):
+        lines = run_main(["--explain", request, "-n", *FILES], tmp_path).out.decode().splitlines()
+        assert table_of(lines, "rank docno" if request != "utility" else "adds total") == rows
+        r = "R = 1 relevant document in the judgments (grade >= 1), and NR = 1 judged nonrelevant"
+        assert f"  {r}" in lines
+    for request in "P.2", "map", "ndcg", "set_F":
+        lines = run_main(["--explain", request, "-n", "-l2", *FILES], tmp_path).out.decode()
+        assert ("0 / 0 = 0 by definition" in lines) == (request == "map")
+    nested = run_main(["--explain", "gm_map", "-n", "-l2", *FILES], tmp_path).out.decode().splitlines()
+    assert nested[-3:-1] == ["  map = 0 / 0 = 0 by definition", "  gm_map = ln(max(0, 0.00001)) = -11.5129"]
+
+
+def test_explained_grades_that_others_replace(tmp_path):
+    write(tmp_path, {"1": {"a": 1, "b": 2, "c": 1}}, {"1": {"a": 2, "b": 1}})
+    for request, words in (("nDCG(dcg='exp-log2')@10", "in place of a grade stands 2^grade - 1"),
+                           ("nDCG(gains={1: 3})@10", "in place of a grade stands 1=3"),
+                           ("RBP(rel=2)", "grades from 2 on count as 1, others as 0")):
+        lines = run_main(["--explain", request, "-n", *FILES], tmp_path).out.decode().splitlines()
+        assert f"  {words}" in lines
+        assert ("  not retrieved, adding 0: c (grade 1)" in lines) == (request != "RBP(rel=2)")
+
+
+def test_long_docnos_are_cut_in_the_middle(tmp_path):
+    long, other = "https://example.org/" + "a" * 40 + "/end", "clueweb09-en0003-55-31884"
+    qrels = {"1": {long: 1, other: 1, long + "2": 1}}
+    write(tmp_path, qrels, {"1": {long: 2, other: 1}})
+    cut_name = "https://example.or..." + "a" * 17 + "/end"
+    for all_rows, name in ([], cut_name), (["--explain-all"], long):
+        lines = run_main(["--explain", "map", "-n", *all_rows, *FILES], tmp_path).out.decode().splitlines()
+        assert [row[1] for row in table_of(lines, "rank docno")] == [name, other]
+        missed = next(line for line in lines if line.startswith("  not retrieved"))
+        expected = long + "2" if all_rows else "https://example.or..." + "a" * 16 + "/end2"
+        assert missed == f"  not retrieved, adding 0: {expected} (grade 1)"
+        lines = run_main(["--explain", "prefs_pair", "-R", "qrels_prefs", "-n", *all_rows, *FILES],
+                         tmp_path).out.decode().splitlines()
+        assert [row[1] for row in table_of(lines, "rank docno fulfilled")][:2] == [name, other]
+    explanation, = trec_eval_ref.explain({"1": {"g": {long: 2, other: 1}}}, {"1": {long: 1.0, other: 2.0}},
+                                         ["prefs_pair"], rel_format="qrels_prefs")["1"]
+    for all_rows, name in (False, cut_name), (True, long):
+        lines = trec_eval_ref.explanation_lines(explanation, all_rows)
+        assert table_of(lines, "adds total")[0][0] == f"{other} before {name}"
+
+
+def orders_of_ties(scores):
+    """All ways to rank documents that differ in the order of those of equal score, as scores."""
+    by_score = {}
+    for docno, score in scores.items():
+        by_score.setdefault(score, []).append(docno)
+    groups = [list(itertools.permutations(by_score[score])) for score in sorted(by_score, reverse=True)]
+    for order in itertools.product(*groups):
+        yield {docno: -float(rank) for rank, docno in enumerate(itertools.chain.from_iterable(order))}
+
+
+TIE_REQUESTS = (
+    "num_rel_ret map gm_map Rprec bpref recip_rank iprec_at_recall.0,0.3,0.7,1 P.1,2,5 recall.2,4 gm_bpref "
+    "Rprec_mult.0.4,1.4 11pt_avg binG dcg dcg.0=-1,1=0.5 ndcg ndcg.1=-1,2=3 ndcg_cut.1,2,4 map_cut.2 "
+    "relative_P.2,3 success.1,3 set_P set_relative_P set_recall set_map set_F yaap rbp rbp.p=0.5,1=3,2=-1 "
+    "nDCG(dcg='exp-log2')@3 AP(rel=2)@3 RBP(rel=2) P(judged_only=True)@3").split()
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_range_of_ties_is_that_of_all_orders(seed):
+    chance = random.Random(seed)
+    found = 0
+    for _ in range(15):
+        docnos = [f"d{i}" for i in range(chance.randint(2, 6))]
+        judgments = {docno: chance.choice([-1, 0, 0, 1, 1, 2]) for docno in docnos if chance.random() < 0.75}
+        judgments.update((f"m{i}", i) for i in range(chance.randint(1, 3)))
+        scores = {docno: chance.choice([1.0, 1.5, 2.0]) for docno in docnos}
+        settings = {"relevance_level": chance.choice([0, 1, 1, 2]), "judged_only": chance.random() < 0.4,
+                    "depth": chance.choice([None, None, 2, 3, 4])}
+        values = {}
+        for order in orders_of_ties(scores):
+            evaluation = trec_eval_ref.explain({"1": judgments}, {"1": order}, TIE_REQUESTS, **settings)["1"]
+            for one in evaluation:
+                values.setdefault(one.column.name, []).append(float(one.value))
+        for one in trec_eval_ref.explain({"1": judgments}, {"1": scores}, TIE_REQUESTS, **settings)["1"]:
+            of_all = values[one.column.name]
+            ends = [one.ties.lowest, one.ties.highest] if one.ties else [one.value] * 2
+            assert ends == pytest.approx([min(of_all), max(of_all)], abs=1e-12), (one.column.name, settings)
+            found += one.ties is not None
+            ranks = one.ties.ranks if one.ties else []
+            in_order = sorted(scores.values(), reverse=True)
+            assert all(first < last and in_order[first - 1] == in_order[last - 1] for first, last in ranks)
+    assert found > 50
+
+
+def test_ties_that_matter_are_pointed_out(tmp_path):
+    def tie_lines(*options, module=trec_eval_ref):
+        out = run_main([*options, "-n", "qrels.txt", "run.txt"], tmp_path, module=module).out.decode()
+        return [line[2:] for line in out.splitlines() if "the same score" in line]
+    end = "have the same score; by their order this value could be from"
+    assert [line for line in explained("ties", "--explain", "map", "-n", "-D", "0.3") if end in line] == [
+        f"  documents at ranks 3 to 4 {end} 0.5000 to 0.5833"]
+    write(tmp_path, {"1": {"a": 1, "b": 0, "d": 0, "e": 0, "f": 1, "g": -1}},
+          {"1": {"a": 5, "b": 4, "c": 4, "d": 3, "e": 3, "f": 2, "g": 2, "h": 2}})
+    assert tie_lines("--explain", "map") == [f"documents at ranks 6 to 8 {end} 0.6250 to 0.6667"]
+    assert tie_lines("--explain", "map", "-J") == []  # the others are not judged
+    assert tie_lines("--explain", "map", "-l0") == [
+        "documents at ranks 2 to 3, 6 to 8 have the same scores; by their order this value could be from "
+        "0.7683 to 0.8767"]
+    assert tie_lines("--explain", "map", "-M7") == [f"documents at ranks 6 to 8 {end} 0.5000 to 0.6667"]
+    assert tie_lines("--explain", "num_rel_ret", "-M7") == [f"documents at ranks 6 to 8 {end} 1 to 2"]
+    for quiet in (["map_cut.5"], ["recip_rank"], ["success.5"], ["set_P"], ["num_rel_ret"], ["infAP"], ["G"],
+                  ["relstring"], ["map", "-l2"]):
+        assert tie_lines("--explain", *quiet) == []
+    write(tmp_path, {"1": {"a": 1, "b": 0}}, "1 Q0 a 0 1.00000001 t\n1 Q0 b 0 1.00000002 t\n")
+    assert tie_lines("--explain", "map") == []
+    assert tie_lines(*release_option("9.0.8"), "--explain", "map") == [
+        f"documents at ranks 1 to 2 {end} 0.5000 to 1.0000"]
+    write(tmp_path, {"1": {"a": 1, "b": 0, "c": 1}}, {"1": {"a": 2, "b": 2, "x": 1, "c": 1}})
+    assert tie_lines("--explain", "map", "-J") == [
+        f"documents at ranks 1 to 2 before -J {end} 0.5833 to 0.8333"]
+
+
+def test_many_ties_take_a_bounded_number_of_orders():
+    """The range is that of all ties, although not each of them is looked at alone."""
+    judgments = {f"a{i}": 1 for i in range(200)}
+    scores = {f"{letter}{i}": -float(i) for i in range(200) for letter in "ab"}
+    explanation, = trec_eval_ref.explain({"1": judgments}, {"1": scores}, ["map"])["1"]
+    best = evaluate({"1": judgments}, {"1": {docno: score + 0.1 * (docno[0] == "a")
+                                             for docno, score in scores.items()}}, ["map"]).summary["map"]
+    assert len(explanation.ties.ranks) == trec_eval_ref._MOST_STEPS + 1
+    assert explanation.ties.highest == best
+    line = trec_eval_ref.explanation_lines(explanation)[-2]
+    assert line.startswith("  documents at ranks 1 to 2, 3 to 4, 5 to 6, 7 to 8, 9 to 10 and further down")
+
+
+def test_what_the_release_changes_is_said(tmp_path):
+    def lines(*options):
+        out = run_main([*options, "-n", *FILES], tmp_path).out.decode()
+        return [line[2:] for line in out.splitlines() if "unlike" in line]
+    old = release_option("9.0.8")
+    write(tmp_path, {"1": {"a": 1, "b": 0, "c": 1, "d": 0}},
+          "1 Q0 a 0 1.00000002 t\n1 Q0 b 0 1.00000001 t\n1 Q0 c 0 0.5 t\n1 Q0 d 0 0.1 t\n")
+    rounds = "release 9.0.8, unlike 10.0, rounds scores to 32 bits"
+    assert lines(*old, "--explain", "map") == [
+        f"{rounds}, so that documents at ranks 1 to 2 are tied; without that this value would be 0.8333"]
+    assert lines(*old, "--explain", "relstring") == [
+        f"{rounds}, so that documents at ranks 1 to 2 are tied; without that this value would be '1010'"]
+    assert lines(*old, "--explain", "map", "-M1") == [f"{rounds}; without that this value would be 0.5000"]
+    assert lines(*old, "--explain", "P.2,4") == lines("--explain", "map") == []
+    preferences = "1 g s a 1.00000002\n1 g s b 1.00000001\n"
+    (tmp_path / "prefs.txt").write_text(preferences)
+    out = run_main([*old, "-n", "-R", "prefs", "--explain", "prefs_simp", "prefs.txt", FILES[1]], tmp_path)
+    assert (f"  {rounds}, so that documents at ranks 1 to 2 are tied; without that this value would be "
+            "1.0000") in out.out.decode().splitlines()
+    write(tmp_path, {"1": {"a": 1, "c": 1}}, {"1": {"a": 3, "b": 2, "c": 1}})
+    assert lines(*old, "--explain", "iprec_at_recall.0.5,0.6") == [
+        "release 9.0.8, unlike 10.0, rounds level * R to another m; without that this value would be 1.0000"]
+
+
+def test_release_whose_rounding_hides_a_contradiction(tmp_path):
+    """With the levels of the file document a would be preferred to b, and b to a."""
+    (tmp_path / "prefs.txt").write_text("1 g s1 a 1.00000002\n1 g s1 b 1.00000001\n1 g s2 b 2\n1 g s2 a 1\n")
+    (tmp_path / "run.txt").write_text("1 Q0 a 0 2 t\n1 Q0 b 0 1 t\n")
+    command = ["-R", "prefs", "--explain", "prefs_simp", "prefs.txt", "run.txt"]
+    assert run_main(command, tmp_path).status == 4
+    result = run_main([*release_option("9.0.8"), *command], tmp_path)
+    assert result.status == 0 and b"prefs_simp = 0 / 1 = 0.0000" in result.out and b"unlike" not in result.out
+
+
+def test_measures_of_the_summary_alone_need_it():
+    for request in "num_q", "runid":
+        result = run_main(["--explain", request, "-n", *FILES], FIXTURES / "worked")
+        assert (result.status, result.out, result.err) == (
+            1, b"", f"trec_eval_ref: expected --explain without -n, because only the summary has {request}\n")
+        assert explained("worked", "--explain", request)[0] == "all topics"
 
 
 # ---- Comparing ----
@@ -5082,8 +5379,10 @@ def test_ranking_drawn():
     assert shades == [1, 0.65, 0.65, 1]
     assert (kinds_of(missed), texts(missed, "middle")) == (["missed"], ["1"])
     for head, row in (("document", "a b c d f e g h i j"), ("rank", "1 2 3 4 5 6 7 8 9 10"),
-                      ("relevant above", "0 1 2 3")):
+                      ("hits(rank)", "1 2 3 4")):
         assert texts(picture.row(head), "middle") == row.split()
+    symbols = "n is the number of judged nonrelevant documents above the relevant one, NR"
+    assert symbols in " ".join(drawn(*TEN, "bpref")[1].words())
     _, bracket = picture.lines("tie")  # the first one is in the legend
     (left, _), *_, (right, _) = steps(bracket)
     places = [x for x, _, _, _ in bars(ranking)]

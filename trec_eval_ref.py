@@ -486,9 +486,10 @@ def measure(name: str, parameters: Parameters = Parameters(),
 # ---- The measures ----
 # One function for each measure, in the order in which trec_eval prints them.  N is the
 # number of documents retrieved, R that of the relevant ones, and hits(k) that of
-# the relevant ones among the first k; P@k is hits(k) / k.  A measure without a
-# source is trec_eval's own, or in any textbook (Manning, Raghavan & Schuetze,
-# 2008, Introduction to Information Retrieval, chapter 8).
+# the relevant ones among the first k; P@k is hits(k) / k.  What other symbols
+# mean, the paragraph after a formula says.  A measure without a source is
+# trec_eval's own, or in any textbook (Manning, Raghavan & Schuetze, 2008,
+# Introduction to Information Retrieval, chapter 8).
 
 
 @measure("runid", summary="run tag", summary_only=True, is_of_set=True, rel_formats=None)
@@ -549,9 +550,8 @@ def average_precision(topic: JudgedRanking) -> Value:
 
         AP = (1 / R) * sum of P@k over the ranks k of relevant documents
 
-    A relevant document that is not retrieved has precision 0.  So the divisor
-    is R and not the number of hits (a common mistake, which would give 0.653 in
-    the example).  0 if R = 0 or if nothing relevant is retrieved.
+    A relevant document that is not retrieved has precision 0, so that the divisor
+    is R and not the number of hits.  0 if R = 0 or if nothing relevant is retrieved.
 
     >>> topic = example_ranking("1010010010", unretrieved="1")
     >>> round(average_precision(topic), 4)  # (1/1 + 2/3 + 3/6 + 4/9 + 0) / 5
@@ -559,6 +559,7 @@ def average_precision(topic: JudgedRanking) -> Value:
     >>> average_precision(example_ranking("000", unretrieved="1"))
     0.0
 
+    To divide by the hits is a common mistake, which would give 0.653 here.
     Source: Buckley & Voorhees (2005), Retrieval system evaluation, in TREC:
     Experiment and Evaluation in Information Retrieval; Robertson (2008), A new
     interpretation of average precision, SIGIR, 689-690.
@@ -572,7 +573,8 @@ def log_average_precision(topic: JudgedRanking) -> Value:
 
         gm_map = exp of the mean over the topics of ln max(AP, 0.00001)
 
-    Without the floor, a single topic without hits would make the mean 0.
+    AP is the value of map.  Without the floor, a single topic without hits would
+    make the mean 0.
 
     >>> log_average_precision(example_ranking("0", unretrieved="1"))  # ln 0.00001
     -11.512925464970229
@@ -658,11 +660,11 @@ def reciprocal_rank(topic: JudgedRanking) -> Value:
 def interpolated_precision(topic: JudgedRanking, level: float) -> Value:
     """Interpolated precision at a recall level: the best precision at that recall or beyond.
 
-        iprec_at_recall(c) = max of P@k over ranks k from the m-th relevant document on
+        iprec_at_recall(level) = max of P@k over ranks k from the m-th relevant document on
 
-    m is c * R rounded to the nearest integer, halves up, in release 10.0, and
-    trunc(c * R + 0.9) in 9.0.8.  0 if fewer than m relevant documents are
-    retrieved, or none at all (with m = 0, too).
+    m is level * R rounded to the nearest integer, halves up, in release 10.0, and
+    trunc(level * R + 0.9) in 9.0.8.  With m = 0 all ranks count.  0 if fewer than m
+    relevant documents are retrieved, or none at all.
 
     >>> topic = example_ranking("1010010010", unretrieved="1")
     >>> interpolated_precision(topic, 0.3)  # m = round(1.5) = 2, at rank 3
@@ -670,8 +672,8 @@ def interpolated_precision(topic: JudgedRanking, level: float) -> Value:
     >>> interpolated_precision(topic, 1.0)  # m = 5, only 4 are retrieved
     0.0
 
-    Textbooks take the largest precision at any recall >= c.  Rounding to the
-    nearest count can take a recall below c: with R = 3, c = 0.4 reads the
+    Textbooks take the largest precision at any recall >= level.  Rounding to the
+    nearest count can take a recall below that: with R = 3, level 0.4 reads the
     precision at recall 1/3.
     """
     return _best_precision_from(topic, topic.count_at_recall(level))
@@ -783,9 +785,10 @@ def log_binary_preference(topic: JudgedRanking) -> Value:
 
         gm_bpref = exp of the mean over the topics of ln max(bpref, 0.00001)
 
+    Without the floor, a single topic could make the mean 0.
+
     >>> log_binary_preference(example_ranking("1-1"))
     0.0
-
     """
     return _floored_log(binary_preference(topic))
 
@@ -794,14 +797,14 @@ def log_binary_preference(topic: JudgedRanking) -> Value:
 def multiple_r_precision(topic: JudgedRanking, multiple: float) -> Value:
     """Precision at a multiple of R.
 
-        Rprec_mult(c) = P@k with k = trunc(c * R + 0.9)
+        Rprec_mult(multiple) = P@k with k = trunc(multiple * R + 0.9)
 
     0 if k = 0.  k may lie beyond the end of the ranking, and divides all the same.
 
     >>> multiple_r_precision(example_ranking("10100", unretrieved="1"), 1.2)  # k = trunc(4.5)
     0.5
 
-    The published measure is the hits at rank floor(c * R + 0.5), divided by R.
+    The published measure is the hits at rank floor(multiple * R + 0.5), divided by R.
     """
     return precision(topic, _mostly_up(multiple * topic.num_rel))
 
@@ -836,13 +839,16 @@ def utility(topic: JudgedRanking, a: float, b: float, c: float, d: float) -> Val
 def average_interpolated_precision(topic: JudgedRanking, recall_levels: Sequence[float]) -> Value:
     """The mean of the interpolated precisions at eleven recall levels, or at others.
 
-        11pt_avg = mean over the levels c of iprec_at_recall(c)
+        11pt_avg = mean over the levels of iprec_at_recall(level)
+        iprec_at_recall(level) = max of P@k over ranks k from the m-th relevant document on
+
+    m is level * R rounded to the nearest integer, halves up, in release 10.0, and
+    trunc(level * R + 0.9) in 9.0.8.  With m = 0 all ranks count.  A level adds 0 if
+    fewer than m relevant documents are retrieved, or none at all.
 
     >>> topic = example_ranking("1010010010", unretrieved="1")
     >>> average_interpolated_precision(topic, (0.0, 0.5, 1.0))  # (1 + 3/6 + 0) / 3
     0.5
-
-    Levels round to counts as in `interpolated_precision`.
     """
     downwards = recall_levels[::-1]  # the order in which trec_eval adds
     precisions = [interpolated_precision(topic, level) for level in downwards]
@@ -872,9 +878,10 @@ def normalised_g(topic: JudgedRanking, gains: Gains) -> Value:
         G = (sum over ranks k of gain(k) / log2(2 + cost(k) - s(k))) / (sum of all ideal gains)
 
     s(k) is the sum of the gains up to rank k.  cost(k) is that of the ideal
-    ranking, where each rank, also beyond its end, counts as at least 1.  With
-    grades 0 and 1 it is binG.  Grade g has gain g unless a parameter says
-    otherwise.  0 if no judged document has a positive gain.
+    ranking, where each rank, also beyond its end, counts as at least 1.  The ideal
+    ranking has all judged documents of positive gain, by descending gain.  Grade g
+    has gain g unless a parameter says otherwise, and unjudged documents have gain 0.
+    With grades 0 and 1 it is binG.  0 if no judged document has a positive gain.
 
     >>> normalised_g(example_ranking("1001"), {})
     0.75
@@ -931,9 +938,10 @@ def discounted_cumulative_gain(topic: JudgedRanking, gains: Gains) -> Value:
 def ideal_discounted_cumulative_gain(topic: JudgedRanking, gains: Gains) -> Value:
     """The discounted cumulative gain of the best possible ranking.
 
-        ideal_dcg = dcg of all judged documents of positive gain, by descending gain
+        ideal_dcg = sum over ranks k of the ideal ranking of gain(k) / log2(k + 1)
 
-    It depends on the judgments alone.  0 if no judged document has a positive gain.
+    The ideal ranking has all judged documents of positive gain, retrieved or not, by
+    descending gain.  0 if there are none.
 
     >>> topic = example_ranking("1", unretrieved="20")
     >>> round(ideal_discounted_cumulative_gain(topic, {}), 4)  # 2/log2(2) + 1/log2(3)
@@ -948,8 +956,12 @@ def normalised_dcg(topic: JudgedRanking, gains: Gains) -> Value:
     """Normalised discounted cumulative gain: dcg over that of the ideal ranking.
 
         ndcg = dcg / ideal_dcg
+        dcg = sum over ranks k of gain(k) / log2(k + 1)
 
-    0 if no judged document has a positive gain.
+    ideal_dcg is the same sum for the ideal ranking, which has all judged documents of
+    positive gain, retrieved or not, by descending gain.  Grade g has gain g unless a
+    parameter says otherwise, and unjudged documents have gain 0.  0 if no judged
+    document has a positive gain.
 
     >>> round(normalised_dcg(example_ranking("102"), {}), 4)  # 2 / (2 + 1/log2(3)) = 2 / 2.6309
     0.7602
@@ -966,10 +978,13 @@ def ndcg_at_relevant(topic: JudgedRanking, gains: Gains) -> Value:
     """The mean of ndcg, cut at the rank of each document of positive gain.
 
         ndcg_rel = (1 / I) * (sum over those ranks k of D(k) / J(k) + (I - v) * D(N) / J(I))
+        D(k) = sum over ranks j <= k of gain(j) / log2(j + 1)
 
-    D(k) and J(k) are dcg and ideal dcg up to rank k.  The ideal ranking has I
-    documents, v of which were retrieved; each of the others takes the value of
-    the whole ranking.  0 if the sum is not positive (gains can be negative).
+    J(k) is the same sum for the ideal ranking, which has all I judged documents of
+    positive gain by descending gain; past its end it is J(I).  v of the I documents
+    are retrieved, and each of the others takes the value of the whole ranking.
+    Grade g has gain g unless a parameter says otherwise, and unjudged documents have
+    gain 0.  0 if the sum is not positive (gains can be negative).
 
     >>> round(ndcg_at_relevant(example_ranking("01", unretrieved="1"), {}), 4)  # 2 * (0.6309/1.6309) / 2
     0.3869
@@ -980,10 +995,11 @@ def ndcg_at_relevant(topic: JudgedRanking, gains: Gains) -> Value:
     if not ideal_dcg or not dcg:
         return Value(0.0)
     length = len(ideal_dcg)
-    labels, terms = [], []
+    labels: list[Union[int, str]] = []
+    terms = []
     for rank, gain, dcg_there in zip(ranks, discounted, dcg):
         if gain > 0:
-            labels.append(f"rank {rank}")
+            labels.append(rank)
             terms.append(dcg_there / ideal_dcg[min(rank, length) - 1])
     missed = length - len(terms)
     labels.append("not retrieved")
@@ -996,12 +1012,14 @@ def ndcg_at_relevant(topic: JudgedRanking, gains: Gains) -> Value:
 def r_ndcg(topic: JudgedRanking, gains: Gains) -> Value:
     """The mean of ndcg, cut where the ideal ranking changes its gain.
 
-        Rndcg = mean over the block ends b of D(min(b, N)) / J(b)
+        Rndcg = mean over the block ends b of D(b) / J(b)
+        D(k) = sum over ranks j <= k of gain(j) / log2(j + 1)
 
-    The ideal ranking consists of blocks of equal gain; b is the last rank of
-    one.  D and J are dcg and ideal dcg up to a rank.  If N > I + 1, where I is
-    the length of the ideal ranking, D(N) / J(I) is one more term.  0 if R = 0
-    (here the relevance level matters) or if there is no positive gain.
+    J(k) is the same sum for the ideal ranking, which has all I judged documents of
+    positive gain by descending gain.  It consists of blocks of equal gain, and b is
+    the last rank of one.  If N > I + 1, D(N) / J(I) is one more term.  Grade g has
+    gain g unless a parameter says otherwise, and unjudged documents have gain 0.
+    0 if R = 0 (here the relevance level matters) or if there is no positive gain.
 
     >>> round(r_ndcg(example_ranking("102"), {}), 4)  # blocks end at 1 and 2: (1/2 + 1/2.6309) / 2
     0.44
@@ -1012,10 +1030,11 @@ def r_ndcg(topic: JudgedRanking, gains: Gains) -> Value:
     ranks, discounted = topic.dcg_terms(gains)
     dcg = [0.0, *itertools.accumulate(discounted)]
     ideal_dcg = [0.0, *itertools.accumulate(topic.ideal_dcg_terms(gains))]
-    labels, terms = [], []
+    labels: list[Union[int, str]] = []
+    terms = []
     for b in range(1, len(ideal) + 1):
         if b == len(ideal) or ideal[b] != ideal[b - 1]:
-            labels.append(f"ideal rank {b}")
+            labels.append(b)
             terms.append(dcg[bisect_right(ranks, b)] / ideal_dcg[b])
     if topic.num_ret > len(ideal) + 1:
         labels.append("whole ranking")
@@ -1030,9 +1049,10 @@ def ndcg_at(topic: JudgedRanking, k: int) -> Value:
         ndcg_cut(k) = D(k) / J(k)
         D(k) = sum over ranks j <= k of gain(j) / log2(j + 1)
 
-    J(k) is the same sum for the ideal ranking, which has all judged documents by
-    descending gain.  The gain of a grade is the grade.  Ranks past the end of the
-    ranking gain nothing.  0 if no judged document has a positive gain.
+    gain(j) is the grade of the document at rank j, and 0 if it is not judged or if the
+    ranking has no rank j.  J(k) is the same sum for the ideal ranking, which has all
+    judged documents, retrieved or not, by descending grade.  0 if no judged document
+    has a positive grade.
 
     >>> round(ndcg_at(example_ranking("102"), 2), 4)  # 1 / (2 + 1/log2(3)) = 1 / 2.6309
     0.3801
@@ -1155,7 +1175,7 @@ def set_f(topic: JudgedRanking, x: float) -> Value:
 
         set_F = (x + 1) * P * Rc / (Rc + x * P), with P = hits / N and Rc = hits / R
 
-    x plays the part of beta squared.  0 if hits = 0.
+    P is precision, Rc is recall, and x plays the part of beta squared.  0 if hits = 0.
 
     >>> round(set_f(example_ranking("10-1", unretrieved="1"), 1.0), 4)  # P = 1/2, Rc = 2/3: 2 * (1/3) / (7/6)
     0.5714
@@ -1174,6 +1194,8 @@ def nonrelevant_judged_retrieved(topic: JudgedRanking) -> Value:
     """The judged nonrelevant documents retrieved.
 
         num_nonrel_judged_ret = retrieved documents of 0 <= grade < level
+
+    The level is the least grade of relevant documents.
 
     >>> nonrelevant_judged_retrieved(example_ranking("10-.0"))
     2.0
@@ -1259,8 +1281,9 @@ def rank_biased_precision_residual(topic: JudgedRanking, p: float) -> Value:
 
         rbp_resid = p^N + (1 - p) * sum over the ranks k of unjudged documents of p^(k-1)
 
-    p^N stands for what lies beyond the ranking.  trec_eval leaves out even that
-    if all retrieved documents are judged, which gives 0.
+    p^N stands for what lies beyond the ranking.  trec_eval leaves out even that if
+    all retrieved documents are judged, which gives 0.  Unjudged are documents that
+    are not in the judgments, and those with a negative grade there.
 
     >>> rank_biased_precision_residual(example_ranking("1-1"), 0.5)  # 0.125 + 0.5 * 0.5
     0.375
@@ -1283,7 +1306,8 @@ def unjudged(topic: JudgedRanking, k: int) -> Value:
 
         unj(k) = (unpooled or pooled but unjudged documents among the first k) / k
 
-    Ranks past the end of the ranking count as judged: k divides all the same.
+    Unpooled documents are not in the judgments, unjudged ones have a negative grade
+    there.  Ranks past the end of the ranking count as judged: k divides all the same.
 
     >>> unjudged(example_ranking("1-0."), 5)
     0.4
@@ -4362,6 +4386,7 @@ def group_average_precision(groups: GroupRankings) -> Value:
     """Average precision, averaged over the judgment groups of a topic.
 
         map_avgjg = mean over the groups of AP by the judgments of the group
+        AP = (1 / R) * sum of P@k over the ranks k of relevant documents
 
     The one ranking has a value by the judgments of each group.  The topic's value
     is their mean, so that it counts once, however many people have judged it.
@@ -4393,7 +4418,8 @@ def group_precision(groups: GroupRankings, k: int) -> Value:
 def group_multiple_r_precision(groups: GroupRankings, multiple: float) -> Value:
     """Precision at a multiple of R, averaged over the judgment groups of a topic.
 
-        Rprec_mult_avgjg(c) = mean over the groups of Rprec_mult(c) by the judgments of the group
+        Rprec_mult_avgjg(multiple) = mean over the groups of P@k by the judgments of the group,
+        with k = trunc(multiple * R + 0.9)
 
     R, and with it the rank, differs from group to group.
 
@@ -4415,7 +4441,7 @@ def possible_preferences(topic: PreferenceRanking) -> Value:
 
     These have both documents retrieved, one, and none.  A group prefers a
     document to every one of a lower level in the same subgroup, and further by
-    transitivity:
+    transitivity.
 
     >>> possible_preferences(example_preferences("ab", "a2 b1 c0"))  # a > b, a > c, b > c
     3.0
@@ -4525,11 +4551,13 @@ def balanced_group_preference(topic: PreferenceRanking) -> Value:
 
         prefs_avgjg_Rnonrel = mean over the groups of f / p
 
-    f of p preferences are fulfilled.  Documents with level 0 are nonrelevant,
-    those with a level above 0 relevant.  Mostly there are far more nonrelevant
-    ones, and then the preferences of relevant to nonrelevant documents drown
-    those among relevant ones.  With Y relevant and X nonrelevant documents in
-    the group, retrieved or not:
+    f of p preferences are fulfilled, after nonrelevant documents (level 0) have been
+    added or left out so that there are as many as relevant ones (level above 0).
+    -h -m prefs_avgjg_Rnonrel says how, with examples.
+
+    Mostly there are far more nonrelevant documents, and then the preferences of
+    relevant to nonrelevant documents drown those among relevant ones.  With Y
+    relevant and X nonrelevant documents in the group, retrieved or not:
 
     If Y >= X, imagine Y - X more nonrelevant documents which are not retrieved.
     Each relevant document is preferred to each of them:
@@ -4583,6 +4611,8 @@ def pair_preference_retrieved(topic: PreferenceRanking) -> Value:
 
         prefs_pair_ret = mean over these pairs i, j of c(i, j) / (c(i, j) + c(j, i))
 
+    Document i is ranked before j or retrieved without it; c(i, j) groups prefer i to j.
+
     >>> pair_preference_retrieved(example_preferences("ba", "a2 b1", "b1 a0", "b1 a0 c0"))  # b before a
     0.6666666666666666
     """
@@ -4610,6 +4640,9 @@ def balanced_group_preference_retrieved(topic: PreferenceRanking) -> Value:
     """As prefs_avgjg_Rnonrel, of the retrieved documents alone.
 
         prefs_avgjg_Rnonrel_ret = mean over the groups of f / p
+
+    f of p preferences are fulfilled, after retrieved nonrelevant documents have been
+    added or left out.  -h -m prefs_avgjg_Rnonrel_ret says how, with examples.
 
     Y and X are the relevant and nonrelevant documents retrieved, here.  The
     second oddity: in two places, trec_eval has R, all relevant documents of the
@@ -4658,6 +4691,8 @@ def pair_preference_implied(topic: PreferenceRanking) -> Value:
     """As prefs_pair, of the pairs with at least one document retrieved.
 
         prefs_pair_imp = mean over these pairs i, j of c(i, j) / (c(i, j) + c(j, i))
+
+    Document i is ranked before j or retrieved without it; c(i, j) groups prefer i to j.
 
     >>> pair_preference_implied(example_preferences("a", "b3 a2 c1 d0"))  # a before b: 0, before c and d: 1
     0.6666666666666666
@@ -4920,9 +4955,10 @@ def _json_values_of(evaluated: Evaluated, per_topic: bool, summary: bool) -> dic
 # ---- Explaining ----
 # A value's terms, the ranking and the names of its documents become a text that
 # shows how the value comes about.  The terms are those of the Value that the
-# measure's function returned, not of a second copy of the formula.
+# measure's function returned, not of a second copy of the formula; the formula
+# and the meaning of its symbols are what the function's docstring says.
 
-__all__ += ["Explanation", "View", "explain", "explanation_lines"]
+__all__ += ["Explanation", "Ties", "View", "explain", "explanation_lines"]
 
 
 class View(NamedTuple):
@@ -4944,12 +4980,31 @@ class View(NamedTuple):
     left_out: int
 
 
+class Ties(NamedTuple):
+    """Documents of equal score whose order changes a value.
+
+    ranks     (first, last) of each group of them in the run, before -J closes gaps
+    lowest    the value if in each group the documents that help it came last
+    highest   the value if they came first
+    """
+
+    ranks: Sequence[tuple[int, int]]
+    lowest: float
+    highest: float
+
+
 class Explanation(NamedTuple):
     """How one value of one topic comes about.
 
     `value` is what the measure's function returned, the very double that
     `evaluate` gives; a `Value` has its terms.  `note` says why another value is
     printed, if one is.
+
+    is_missing   whether the run misses the topic
+    ties         if the order of documents of equal score changes the value: how;
+                 None, too, where it takes more than two orders to find out
+    by_release   what the release does otherwise than the default one, if that
+                 changes the value: the field of Release, and the value without it
     """
 
     topic: str
@@ -4957,6 +5012,9 @@ class Explanation(NamedTuple):
     value: Union[float, str]
     views: Sequence[View]
     note: str
+    is_missing: bool = False
+    ties: Optional[Ties] = None
+    by_release: Mapping[str, Union[float, str]] = {}
 
 
 def explain(qrels: Mapping[str, Any], run: Mapping[str, Mapping[str, float]], measures: Iterable[str],
@@ -4982,17 +5040,103 @@ def _explanations(evaluated: Evaluated, topic: Any) -> list[Explanation]:
     kept = cast(dict[Any, JudgedTopic], evaluated.judged)[topic]
     rel_format = REL_FORMATS[evaluated.settings.rel_format]
     views = {}
+    others = {}
     for settings, judged in zip(evaluated.each_settings, kept.judged):
         views[settings] = judged, [_view(label, part, grades, kept.scores, settings)
                                    for label, part, grades in rel_format.views(kept.judgments, judged)]
+        others[settings] = _judged_otherwise(kept, settings)
+    orders = functools.lru_cache(maxsize=None)(functools.partial(_orders, kept))
     explanations = []
     for column in evaluated.columns:
         judged, views_of_column = views[column.settings]
-        value = column.measure.function(judged, *column.arguments)
+        value = _value_of(column, judged)
         is_set_to_0 = kept.is_missing and column.is_zero_if_missing
         note = "the run misses this topic, and this value is set to 0" if is_set_to_0 else ""
-        explanations.append(Explanation(_decode(topic), column, value, views_of_column, note))
+        ties = None
+        if column.measure.name in _BEST_FIRST:
+            ties = _ties(column, orders(column.settings, _worths(column, judged)))
+        otherwise = {field: _value_of(column, other) for field, other in others[column.settings].items()}
+        by_release = {field: other for field, other in otherwise.items() if other != value}
+        explanations.append(Explanation(_decode(topic), column, value, views_of_column, note,
+                                        kept.is_missing, ties, by_release))
     return explanations
+
+
+def _value_of(column: Column, judged: Any) -> Union[float, str]:
+    """What a column's measure makes of a topic."""
+    return column.measure.function(judged, *column.arguments)
+
+
+def _judged_otherwise(kept: JudgedTopic, settings: Settings) -> dict[str, Any]:
+    """What measures would see if the release did one thing as the default release does it, by that thing."""
+    judge, usual = REL_FORMATS[settings.rel_format].judge, Settings().release
+    others = {}
+    for field in _DONE_BY_RELEASE:
+        if getattr(settings.release, field) != getattr(usual, field):
+            release = settings.release._replace(**{field: getattr(usual, field)})
+            with contextlib.suppress(TrecEvalError):  # preferences may contradict each other then
+                others[field], = judge(kept.judgments, kept.scores, [settings._replace(release=release)])
+    return others
+
+
+_DONE_BY_RELEASE = {  # by field of Release, what another release than the default one does
+    "keep_scores": "rounds scores to 32 bits", "count_at_recall": "rounds level * R to another m"}
+
+
+# Measures that are best if, of documents of equal score, the relevant ones (or those of greater gain) come
+# first and the judged nonrelevant ones last, and worst the other way round.
+_BEST_FIRST = (
+    "num_rel_ret", "map", "gm_map", "Rprec", "bpref", "recip_rank", "iprec_at_recall", "P", "recall",
+    "gm_bpref", "Rprec_mult", "11pt_avg", "binG", "dcg", "ndcg", "ndcg_cut", "map_cut", "relative_P",
+    "success", "set_P", "set_relative_P", "set_recall", "set_map", "set_F", "yaap", "rbp")
+_MOST_STEPS = 50  # groups of documents of equal score that are reversed one by one
+
+Worths = tuple[tuple[float, float], ...]  # (grade, what a document of it is worth); others are worth 0
+
+
+def _worths(column: Column, topic: JudgedRanking) -> Worths:
+    """How much it helps a value that a document of each grade precedes others."""
+    if column.measure.name == "rbp":
+        return tuple(_gains_from_0_to_1(topic, column.arguments[1]).items())
+    if _is_of_gains(column):
+        gains = _gains_of(column.arguments)
+        return tuple([(grade, float(gains.get(grade, grade))) for grade in topic.grade_counts])
+    return tuple([(grade, 1.0 if grade >= topic.relevance_level else -1.0) for grade in topic.grade_counts])
+
+
+def _orders(kept: JudgedTopic, settings: Settings,
+            worths: Worths) -> list[tuple[tuple[int, int], JudgedRanking]]:
+    """The ranking with the worst order of documents of equal score, then with group after group in the best.
+
+    Each comes with the first and the last rank of the group that was reversed
+    last.  There is none if all documents of equal score are worth the same.
+    """
+    grades = _regraded(kept.judgments, settings.grades_as) if settings.grades_as else kept.judgments
+    worth_of = dict(worths)
+    scores = dict(zip(kept.scores, settings.release.keep_scores(kept.scores.values())))
+    worth = {docno: worth_of.get(grades.get(docno, -1), 0.0) for docno in scores}
+    order = sorted(scores, key=lambda docno: (-scores[docno], worth[docno]))
+    groups = []
+    end = 0
+    for _, group in itertools.groupby(order, key=scores.__getitem__):
+        start, end = end, end + len(list(group))
+        if worth[order[start]] != worth[order[end - 1]]:
+            groups.append((start, end))
+    orders = []
+    for step, (start, end) in enumerate([(0, 0), *groups] if groups else []):  # first none is reversed
+        order[start:end] = order[start:end][::-1]
+        if step <= _MOST_STEPS or step == len(groups):
+            by_rank = {docno: -float(rank) for rank, docno in enumerate(order)}
+            orders.append(((start + 1, end), _judged_rankings(kept.judgments, by_rank, [settings])[0]))
+    return orders
+
+
+def _ties(column: Column, orders: Sequence[tuple[tuple[int, int], JudgedRanking]]) -> Optional[Ties]:
+    """See Ties; None if no order changes the value."""
+    values = [cast(float, _value_of(column, ranking)) for _, ranking in orders]
+    steps = zip(orders[1:], values, values[1:])
+    ranks = [group for (group, _), before, after in steps if before != after]
+    return Ties(ranks, float(values[0]), float(values[-1])) if ranks else None
 
 
 def _view(label: str, judged: Any, grades: Mapping[Any, float], scores: Mapping[Any, float],
@@ -5020,82 +5164,131 @@ def _gains_of(arguments: tuple[Any, ...]) -> Gains:
 
 
 _DETAILS: dict[str, tuple[str, ...]] = {  # by measure, what is shown beside a rank that contributes
-    **dict.fromkeys(("map", "gm_map", "map_cut", "yaap"), ("relevant above",)),
-    **dict.fromkeys(("bpref", "gm_bpref"), ("judged nonrelevant above",)),
-    "infAP": ("relevant above", "judged nonrelevant above", "pool-unjudged above"),
+    **dict.fromkeys(("map", "gm_map", "map_cut", "yaap", "map_avgjg"), ("hits(rank)",)),
+    **dict.fromkeys(("bpref", "gm_bpref"), ("n",)),
+    "infAP": ("r", "n", "u"),
     "binG": ("others above",),
-    "G": ("gain", "ideal gain"),
-    **dict.fromkeys(("dcg", "ndcg", "ndcg_cut"), ("gain", "ideal gain", "log2(k+1)")),
-    "ideal_dcg": ("ideal gain", "log2(k+1)"),
-    "rbp": ("gain from 0 to 1", "p^(k-1)"),
-    "rbp_resid": ("p^(k-1)",),
+    "G": ("gain", "ideal gain", "cost(rank)", "s(rank)"),
+    **dict.fromkeys(("dcg", "ndcg", "ndcg_cut"), ("gain", "ideal gain", "log2(rank+1)")),
+    "ideal_dcg": ("ideal gain", "log2(rank+1)"),
+    "ndcg_rel": ("D(rank)", "J(rank)"),
+    "Rndcg": ("D(rank)", "J(rank)"),
+    "rbp": ("gain from 0 to 1", "p^(rank-1)"),
+    "rbp_resid": ("p^(rank-1)",),
 }
 
 
 def _detail(head: str, topic: JudgedRanking, rank: int, arguments: tuple[Any, ...]) -> Any:
     """What stands below a head of _DETAILS, for a rank and the arguments of the measure."""
-    if head == "relevant above":
+    if head == "hits(rank)":
+        return len(topic.relevant_to(rank))
+    if head == "r":
         return bisect_left(topic.relevant_ranks, rank)
     if head == "others above":
         return rank - 1 - bisect_left(topic.relevant_ranks, rank)
-    if head == "judged nonrelevant above":
+    if head == "n":
         return topic.nonrelevant_above(rank)
-    if head == "pool-unjudged above":
+    if head == "u":
         return len([above for above, grade in topic.grades.items() if above < rank and grade < 0])
-    if head == "gain":
-        return dict(zip(*topic.gained(_gains_of(arguments)))).get(rank, 0.0)
     if head == "gain from 0 to 1":
         return _gains_from_0_to_1(topic, _gains_of(arguments))[topic.grades[rank]]
-    if head == "ideal gain":
-        ideal = topic.ideal_gains(_gains_of(arguments))
-        return ideal[rank - 1] if rank <= len(ideal) else ""
-    if head == "log2(k+1)":
+    if head == "log2(rank+1)":
         return math.log2(rank + 1)
-    return _powers(arguments[0], topic.num_ret)[rank - 1]  # p^(k-1)
+    if head == "p^(rank-1)":
+        return _powers(arguments[0], topic.num_ret)[rank - 1]
+    gains = _gains_of(arguments)
+    ideal = topic.ideal_gains(gains)
+    if head == "ideal gain":
+        return ideal[rank - 1] if rank <= len(ideal) else ""
+    if head == "cost(rank)":
+        return add_up((), [max(gain, 1.0) for gain in ideal[:rank]]) + max(rank - len(ideal), 0)
+    if head == "J(rank)":
+        return add_up((), topic.ideal_dcg_terms(gains)[:rank])
+    if head == "gain":
+        return dict(zip(*topic.gained(gains))).get(rank, 0.0)
+    ranks, terms = topic.dcg_terms(gains) if head == "D(rank)" else topic.gained(gains)
+    return add_up((), terms[:bisect_right(ranks, rank)])  # D(rank) or s(rank)
 
 
-# Measures to which documents contribute that are neither relevant nor have a gain.
-_NOT_OF_RELEVANT = ("num_ret", "num_nonrel_judged_ret", "ideal_dcg", "rbp_resid", "unj")
+# Measures to which documents contribute that are neither relevant nor have a gain, or that are not retrieved.
+_NOT_OF_RELEVANT = ("num_ret", "num_nonrel_judged_ret", "ideal_dcg", "ndcg_rel", "Rndcg", "rbp_resid", "unj")
+_OF_IDEAL = ("ideal_dcg", "Rndcg")  # measures whose ranks are those of the ideal ranking
+_INTERPOLATED = ("iprec_at_recall", "11pt_avg")
+_LOGARITHMS = {"gm_map": "map", "gm_bpref": "bpref"}
 
 
 def explanation_lines(explanation: Explanation, all_rows: bool = False, digits: int = 4) -> list[str]:
-    """An explanation as lines of text; long tables are cut in the middle unless `all_rows`."""
+    """An explanation as lines of text; long tables and docnos are cut in the middle unless `all_rows`."""
     column, value = explanation.column, explanation.value
     name = column.measure.name
-    summary, formula, parameters = _documentation(column.measure.function)
-    lines = [summary, *(f"  {line}" for line in formula)]
+    lines = []
+    if explanation.is_missing:
+        lines.append("the run misses this topic; with -c, one document that is not judged takes its place")
+    lines += _meaning(column)
     if column.arguments:
+        *_, parameters = _documentation(column.measure.function)
         pairs = zip(parameters, column.arguments)
         given = [f"{parameter} = {_argument(argument)}" for parameter, argument in pairs]
         lines.append(f"with {'; '.join(given)}")
+    if column.settings.grades_as:
+        lines.append(_grades_in_words(column.settings.grades_as))
     for view in explanation.views:
-        lines += _quantities(view)
-        if name in ("iprec_at_recall", "11pt_avg"):
-            lines += _interpolation(view.judged, column.arguments[0], digits)
+        lines += _quantities(column, view, all_rows)
+        if name in _INTERPOLATED:
+            lines += _interpolation(view, column.arguments[0], all_rows, digits)
         if name == "utility" or name.startswith("set_"):
             lines += _contingency(view.judged)
-    lines += _terms(column, value, explanation.views, all_rows, digits)
+    if name != "iprec_at_recall" and name not in _LOGARITHMS:
+        lines += _terms(column, value, explanation.views, all_rows, digits)
     for view in explanation.views:
         for related, other in _related(column, value, view):
-            lines.append(f"{related.name}: {_documentation(related.measure.function)[0]}")
+            summary, *further = _meaning(related)
+            lines.append(f"{related.name}: {summary}")
+            lines += further if name in ("rbp", *_LOGARITHMS) else []
             lines += _terms(related, other, [view], all_rows, digits)
             lines += _working(related, other, digits)
         adds_nothing = _is_sum_over_ranks(value) and name not in _NOT_OF_RELEVANT
         lines += _not_retrieved(column, view, adds_nothing, all_rows)
-    lines += _working(column, value, digits)
+    lines += _other_values(explanation, digits)
+    working = _working(column, value, digits)
+    lines += working[-1:] if name in _LOGARITHMS else working  # the steps before have been shown
     if explanation.note:
         lines.append(f"printed as 0: {explanation.note}")
     lines = [f"{column.name} of topic {explanation.topic}", *(f"  {line}" for line in lines)]
     return list(map(_shown_name, lines))
 
 
-def _documentation(function: Any) -> tuple[str, list[str], list[str]]:
-    """What a function's source says of it: first sentence, formula (the first indented lines), parameters."""
+def _documentation(function: Any) -> tuple[str, list[str], list[str], list[str]]:
+    """A function's first sentence, formula (in the second paragraph), paragraph after it, and parameters."""
     import inspect  # which takes too long to import for those who want no explanation
-    paragraphs = (inspect.getdoc(function) or "").split("\n\n")
-    formulas = [paragraph for paragraph in paragraphs if paragraph.startswith("    ")]
-    formula = [line.strip() for line in formulas[0].split("\n")] if formulas else []
-    return paragraphs[0].replace("\n", " "), formula, list(inspect.signature(function).parameters)[1:]
+    summary, *paragraphs = (inspect.getdoc(function) or "").split("\n\n")
+    formula: list[str] = []
+    if paragraphs and paragraphs[0].startswith("    "):
+        formula = [line[4:] for line in paragraphs.pop(0).split("\n")]
+    symbols: list[str] = []
+    if paragraphs and not paragraphs[0].startswith(("    ", ">>>")):
+        symbols = paragraphs[0].replace(".  ", ". ").split("\n")
+    return summary.replace("\n", " "), formula, symbols, list(inspect.signature(function).parameters)[1:]
+
+
+def _meaning(column: Column) -> list[str]:
+    """What a measure is: its first sentence, the formula, and what the symbols mean."""
+    summary, formula, symbols, _ = _documentation(column.measure.function)
+    lines = [summary, *(f"  {line}" for line in formula), *symbols]
+    of_hits = "the number of relevant documents among the first k"
+    if "hits(" in "".join(formula):
+        lines.append(f"hits(k) is {of_hits}")
+    elif "P@" in "".join(formula):
+        lines.append(f"P@k is hits(k) / k, and hits(k) {of_hits}")
+    return lines
+
+
+def _grades_in_words(grades_as: tuple[Any, ...]) -> str:
+    """What takes the place of grades, see `Settings.grades_as`."""
+    how, *rest = grades_as
+    if how == "from":
+        return f"grades from {rest[0]} on count as 1, others as 0"
+    return f"in place of a grade stands {how if not rest else _argument(dict(rest))}"
 
 
 def _argument(argument: Any) -> str:
@@ -5107,45 +5300,97 @@ def _argument(argument: Any) -> str:
     return f"{argument:g}"
 
 
-def _quantities(view: View) -> list[str]:
+def _quantities(column: Column, view: View, all_rows: bool) -> list[str]:
     """The numbers that most measures depend on, such as R and N."""
     topic = view.judged
     label = f"{view.label}: " if view.label else ""
-    if isinstance(topic, JudgedRanking):
-        left_out = f" (without {view.left_out} that -M or -J leaves out)" if view.left_out else ""
-        nonrelevant, unjudged = len(topic.nonrelevant_ranks), topic.num_ret - len(topic.judged_ranks)
-        return [f"{label}R = {topic.num_rel} relevant documents in the judgments "
-                f"(grade >= {topic.relevance_level}), and {topic.num_nonrel} judged nonrelevant",
-                f"{label}N = {topic.num_ret} documents retrieved{left_out}: {topic.hits} relevant, "
-                f"{nonrelevant} judged nonrelevant, {unjudged} not judged"]
     if isinstance(topic, PreferenceRanking):
-        lines = [f"{topic.num_ret} of the {len(topic.docnos)} documents that preferences name are retrieved"]
-        for name, group in topic.groups.items():
-            counts = group.counts
-            lines.append(f"group {name}: {counts.ful_ret} of {counts.poss_ret} preferences between retrieved "
-                         f"documents are fulfilled, and {counts.ful_imp} of {counts.poss_imp} implied ones; "
-                         f"{counts.absent} are absent; {_size(group.relevant)} documents are relevant "
-                         f"(level > 0), {_size(group.nonrelevant)} nonrelevant")
-        return lines
-    return []
+        return _preferences(view, all_rows)
+    if not isinstance(topic, JudgedRanking):
+        return []
+    left_out = f" (without {view.left_out} that -M or -J leaves out)" if view.left_out else ""
+    nonrelevant, unjudged = len(topic.nonrelevant_ranks), topic.num_ret - len(topic.judged_ranks)
+    lines = [f"{label}R = {_plural(topic.num_rel, 'relevant document')} in the judgments "
+             f"(grade >= {topic.relevance_level}), and NR = {topic.num_nonrel} judged nonrelevant",
+             f"{label}N = {_plural(topic.num_ret, 'document')} retrieved{left_out}: hits = {topic.hits} "
+             f"relevant, {nonrelevant} judged nonrelevant, {unjudged} not judged"]
+    if column.measure.name in ("ndcg_rel", "Rndcg"):
+        gains = _gains_of(column.arguments)
+        ideal, found = topic.ideal_gains(gains), [gain for gain in topic.gained(gains)[1] if gain > 0]
+        lines.append(f"I = {_plural(len(ideal), 'document')} of positive gain in the judgments, "
+                     f"v = {len(found)} of them retrieved")
+    if column.measure.name == "rbp":
+        gain_of = _gains_from_0_to_1(topic, _gains_of(column.arguments))
+        lines.append(f"gains of the grades, from 0 to 1: {_argument(dict(sorted(gain_of.items())))}")
+    return lines
 
 
-def _interpolation(topic: JudgedRanking, levels: Any, digits: int) -> list[str]:
-    """For each recall level, the count it rounds to, and where the largest precision is."""
+def _preferences(view: View, all_rows: bool) -> list[str]:
+    """The preferences on a topic: counted, and for each document to which others it is preferred."""
+    topic = view.judged
+    rows = [[f"group {name}", *map(str, (*group.counts, _size(group.relevant), _size(group.nonrelevant)))]
+            for name, group in topic.groups.items()]
+    if len(rows) > 1:
+        rows.append(["all", *(str(sum(map(int, cells))) for cells in list(zip(*rows))[1:])])
+    lines = ["A group prefers a document to every one to which it gives a lower level in the same subgroup,",
+             "and further by transitivity. A preference is fulfilled if the preferred document is retrieved,",
+             "and the other one later or not at all. poss_ret preferences have both documents retrieved",
+             "(ful_ret of them are fulfilled), poss_imp have one (ful_imp of them are fulfilled), and absent",
+             "have none. Relevant documents have a level above 0, nonrelevant ones have not.",
+             f"{topic.num_ret} of {_plural(len(topic.docnos), 'document')} in the judgments are retrieved",
+             *_table(["", *PreferenceCounts._fields, "relevant", "nonrelevant"], rows, all_rows)]
+    ranks = {docno: str(rank) for rank, (docno, *_) in enumerate(view.ranking, start=1)}
+    names = [_shown_docno(docno, all_rows) for docno in topic.docnos]
+    for label, group in topic.groups.items():
+        rows = []
+        for position, (docno, others) in enumerate(zip(topic.docnos, group.rows)):
+            if _has(group.relevant | group.nonrelevant, position):
+                behind = position if position < topic.num_ret else len(names)
+                fulfilled = [name for at, name in enumerate(names) if _has(others, at) and at > behind]
+                not_fulfilled = [name for at, name in enumerate(names) if _has(others, at) and at <= behind]
+                rows.append([ranks.get(docno, "-"), names[position], _some_names(fulfilled, all_rows),
+                             _some_names(not_fulfilled, all_rows)])
+        lines += [f"group {label} prefers each document to which others:",
+                  *_table(["rank", "docno", "fulfilled", "not fulfilled"], rows, all_rows)]
+    return lines
+
+
+def _some_names(names: Sequence[str], all_rows: bool) -> str:
+    """Names in a row; of many only the first, unless `all_rows`."""
+    if len(names) > 15 and not all_rows:
+        names = [*names[:15], f"and {len(names) - 15} more"]
+    return ", ".join(names)
+
+
+def _shown_docno(docno: str, all_rows: bool) -> str:
+    """A docno, without its middle if it is long, unless `all_rows`.
+
+    >>> _shown_docno("https://example.org/2024/a-page-with-a-long-address.html", all_rows=False)
+    'https://example.or...h-a-long-address.html'
+    """
+    return docno if all_rows or len(docno) <= 42 else f"{docno[:18]}...{docno[-21:]}"
+
+
+def _interpolation(view: View, levels: Any, all_rows: bool, digits: int) -> list[str]:
+    """The precision at each relevant document, and for each recall level which of them are looked at."""
+    topic = view.judged
+    ranked = zip(topic.relevant_ranks, topic.precisions)
+    rows = [[str(rank), *_document(view, rank, all_rows), str(hits), f"{precision:.{digits}f}"]
+            for hits, (rank, precision) in enumerate(ranked, start=1)]
+    lines = _table(["rank", "docno", "score", "grade", "", "hits(rank)", "P@rank"], rows, all_rows)
     rows = []
     for level in levels if isinstance(levels, tuple) else (levels,):
         precision = interpolated_precision(topic, level)
         where = f"at rank {precision.ranks[-1]}" if precision.ranks else "too few are retrieved"
         times_r, rounded = _figure(level * topic.num_rel, digits), str(topic.count_at_recall(level))
         rows.append([f"{level:.2f}", times_r, rounded, f"{precision:.{digits}f}", where])
-    heads = ["recall", "times R", "relevant documents", "largest precision from there on", ""]
-    return _table(heads, rows, True)
+    return [*lines, *_table(["level", "level * R", "m", "largest P@k from there on", ""], rows, True)]
 
 
 def _contingency(topic: JudgedRanking) -> list[str]:
     """The number of documents that are or are not relevant, and retrieved or not."""
     hits = topic.hits
-    others = "? (-N)"
+    others = "? (-N, the size of the collection, is not given)"
     if topic.collection_size:
         others = str(topic.collection_size + hits - topic.num_ret - topic.num_rel)
     return _table(["", "relevant", "others"], [["retrieved", str(hits), str(topic.num_ret - hits)],
@@ -5155,30 +5400,40 @@ def _contingency(topic: JudgedRanking) -> list[str]:
 def _terms(column: Column, value: Union[float, str], views: Sequence[View], all_rows: bool,
            digits: int) -> list[str]:
     """The table of what was added up, for values that are sums."""
+    documents = ["docno", "score", "grade", ""]
     if isinstance(value, str):
-        rows = [[str(rank), *_document(views[0], rank), shown] for rank, shown in enumerate(value, start=1)]
-        return _table(["rank", "docno", "score", "grade", "", "shown as"], rows, all_rows)
+        rows = [[str(rank), *_document(views[0], rank, all_rows), shown]
+                for rank, shown in enumerate(value, start=1)]
+        return _table(["rank", *documents, "shown as"], rows, all_rows)
     if not isinstance(value, Value) or not value.ranks:
         return []
-    view = views[0]
+    view, name = views[0], column.measure.name
     heads = [""]
     details: Sequence[str] = ()
     shows_documents = False
     if _is_sum_over_ranks(value):
-        details = _DETAILS.get(column.measure.name, ())
-        shows_documents = column.measure.name != "ideal_dcg"  # whose ranks are those of the ideal ranking
-        documents = ["docno", "score", "grade", ""] if shows_documents else []
-        heads = ["rank", *documents, *details]
+        details = _DETAILS.get(name, ())
+        shows_documents = name not in _OF_IDEAL
+        heads = ["rank", *(documents if shows_documents else []), *details]
+    are_quotients = any(_steps(term, digits) for term in value.terms)
+    heads += ["is"] if are_quotients else []
     divisor = _divisor_of_sum(value)
     heads += ["adds", "total", "of the value"] if divisor else ["adds", "total"]
+    decimals = 0 if all(float(term).is_integer() for term in value.terms) else digits
     rows, so_far = [], 0.0
     for rank, term in zip(value.ranks, value.terms):
         so_far += term
         row = [str(rank)]
         if isinstance(rank, int):
-            row += _document(view, rank) if shows_documents else []
-            row += [_figure(_detail(head, view.judged, rank, column.arguments), digits) for head in details]
-        row += [f"{term:.{digits}f}", f"{so_far:.{digits}f}"]
+            row += _document(view, rank, all_rows) if shows_documents else []
+        elif shows_documents:
+            row += [""] * len(documents)
+        else:
+            row = [" before ".join(_shown_docno(docno, all_rows) for docno in rank.split(" before "))]
+        at = rank if isinstance(rank, int) else sys.maxsize  # after the last rank: the whole ranking
+        row += [_figure(_detail(head, view.judged, at, column.arguments), digits) for head in details]
+        row += (_steps(term, digits) or [""])[-1:] if are_quotients else []
+        row += [f"{term:.{decimals}f}", f"{so_far:.{decimals}f}"]
         if divisor:
             row.append(f"{term / divisor:.{digits}f}")
         rows.append(row)
@@ -5203,7 +5458,7 @@ def _divisor_of_sum(value: Value) -> float:
     return float(divisor) if is_sum else 0.0
 
 
-def _document(view: View, rank: int) -> list[str]:
+def _document(view: View, rank: int, all_rows: bool) -> list[str]:
     """What a table shows of the document at a rank."""
     docno, score, grade, is_tied = view.ranking[rank - 1]
     marks = []
@@ -5213,7 +5468,8 @@ def _document(view: View, rank: int) -> list[str]:
         marks.append("unpooled")
     elif grade < 0:
         marks.append("not judged")
-    return [docno, f"{score:.10g}", "-" if grade is None else f"{grade:g}", ", ".join(marks)]
+    shown = "-" if grade is None else f"{grade:g}"
+    return [_shown_docno(docno, all_rows), f"{score:.10g}", shown, ", ".join(marks)]
 
 
 def _related(column: Column, value: Union[float, str], view: View) -> Iterator[tuple[Column, Any]]:
@@ -5221,11 +5477,14 @@ def _related(column: Column, value: Union[float, str], view: View) -> Iterator[t
     name = column.measure.name
     gains = (_gains_of(column.arguments),)
     if name in ("ndcg", "ndcg_cut") and isinstance(value, Value):
-        cut = "" if name == "ndcg" else f" up to rank {column.arguments[0]}"
-        yield Column(f"ideal_dcg{cut}", MEASURES["ideal_dcg"], gains), value.working[2]
+        ideal = "ideal_dcg" if name == "ndcg" else f"J({column.arguments[0]})"
+        yield Column(ideal, MEASURES["ideal_dcg"], gains), value.working[2]
     elif name in ("ndcg_rel", "Rndcg"):
-        for related in ("dcg", "ideal_dcg"):
-            yield Column(related, MEASURES[related], gains), MEASURES[related].function(view.judged, *gains)
+        for symbol, related in ("D(N)", MEASURES["dcg"]), ("J(I)", MEASURES["ideal_dcg"]):
+            yield Column(symbol, related, gains), related.function(view.judged, *gains)
+    elif name in _LOGARITHMS:
+        related = MEASURES[_LOGARITHMS[name]]
+        yield Column(related.name, related, ()), cast(Value, value).working[1]
     elif name == "rbp":
         p = column.arguments[:1]
         yield Column("rbp_resid", MEASURES["rbp_resid"], p), rank_biased_precision_residual(view.judged, *p)
@@ -5239,6 +5498,8 @@ def _is_of_gains(column: Column) -> bool:
 
 def _can_add(column: Column, topic: Any, grade: float) -> bool:
     """Whether a document of that grade is relevant or, to a measure of gains, has one."""
+    if column.settings.grades_as:
+        grade = _regraded({"": int(grade)}, column.settings.grades_as)[""]
     if _is_of_gains(column):
         return _gains_of(column.arguments).get(int(grade), grade) > 0
     return bool(grade >= topic.relevance_level)
@@ -5249,22 +5510,70 @@ def _not_retrieved(column: Column, view: View, adds_nothing: bool, all_rows: boo
     missed = [(docno, grade) for docno, grade in view.missed if _can_add(column, view.judged, grade)]
     if not missed:
         return []
-    shown = [f"{docno} (grade {grade:g})" for docno, grade in missed]
-    if len(shown) > 15 and not all_rows:
-        shown = [*shown[:15], f"and {len(shown) - 15} more"]
+    shown = _some_names([f"{_shown_docno(docno, all_rows)} (grade {grade:g})" for docno, grade in missed],
+                        all_rows)
     label = f"{view.label}: " if view.label else ""
     where = "in the ranking" if view.left_out else "retrieved"
     adding = ", adding 0" if adds_nothing else ""
-    return [f"{label}not {where}{adding}: {', '.join(shown)}"]
+    return [f"{label}not {where}{adding}: {shown}"]
+
+
+def _other_values(explanation: Explanation, digits: int) -> list[str]:
+    """What the value would be with another order of documents of equal score, or with another release."""
+    column, ties = explanation.column, explanation.ties
+    lines = []
+    if ties:
+        lowest, highest = (_shown_value(column, value, digits) for value in (ties.lowest, ties.highest))
+        before = " before -J" if column.settings.judged_only else ""
+        score = "score" if len(ties.ranks) == 1 else "scores"
+        if lowest != highest:
+            lines.append(f"documents at ranks {_some_ranks(ties.ranks)}{before} have the same {score}; "
+                         f"by their order this value could be from {lowest} to {highest}")
+    release = column.settings.release
+    for field, other in explanation.by_release.items():
+        what = _DONE_BY_RELEASE[field]
+        rounded = _tied_by_rounding(explanation.views[0], release) if field == "keep_scores" else []
+        if rounded:
+            what += f", so that documents at ranks {_some_ranks(rounded)} are tied"
+        lines.append(f"release {release.name}, unlike {Settings().release.name}, {what}; without that this "
+                     f"value would be {_shown_value(column, other, digits)}")
+    return lines
+
+
+def _some_ranks(groups: Sequence[tuple[int, int]]) -> str:
+    """The first and the last rank of the first groups."""
+    further = " and further down" if len(groups) > 5 else ""
+    return f"{', '.join([f'{first} to {last}' for first, last in groups[:5]])}{further}"
+
+
+def _tied_by_rounding(view: View, release: Release) -> list[tuple[int, int]]:
+    """The first and the last rank of documents whose scores are different until the release rounds them."""
+    scores = [score for _, score, *_ in view.ranking]
+    by_score = itertools.groupby(enumerate(release.keep_scores(scores), start=1), key=lambda place: place[1])
+    groups = [[rank for rank, _ in group] for _, group in by_score]
+    return [(group[0], group[-1]) for group in groups if scores[group[0] - 1] != scores[group[-1] - 1]]
+
+
+def _shown_value(column: Column, value: Union[float, str], digits: int) -> str:
+    """A value as it is printed."""
+    if isinstance(value, str):
+        return f"'{value}'"
+    return str(int(value)) if column.measure.is_count else f"{value:.{digits}f}"
 
 
 def _working(column: Column, value: Union[float, str], digits: int) -> list[str]:
     """How the terms became the value, one line for each expression; the last line ends with the value."""
-    if isinstance(value, str):
-        return [f"{column.name} = '{value}'"]
-    shown = str(int(value)) if column.measure.is_count else f"{value:.{digits}f}"
     steps = _steps(value, digits)
+    shown = "0 by definition" if _is_by_definition(value) else _shown_value(column, value, digits)
     return [*steps[:-1], " = ".join([column.name, *steps[-1:], shown])]
+
+
+def _is_by_definition(value: Any) -> bool:
+    """Whether a value is 0 because its divisor is."""
+    if not isinstance(value, Value) or not value.working:
+        return False
+    expression, *numbers = value.working
+    return bool(expression == "{} / {}" and numbers[1] == 0)
 
 
 def _steps(value: Any, digits: int) -> list[str]:
@@ -5276,8 +5585,10 @@ def _steps(value: Any, digits: int) -> list[str]:
     for number in numbers:
         of_number = _steps(number, digits)
         if of_number:
-            steps += [*of_number[:-1], f"{of_number[-1]} = {_figure(number, digits)}"]
-    return [*steps, expression.format(*(_figure(number, digits) for number in numbers))]
+            result = "0 by definition" if _is_by_definition(number) else _figure(number, digits)
+            steps += [*of_number[:-1], f"{of_number[-1]} = {result}"]
+    shown = expression.replace("log(", "ln(").replace(" ** ", "^")
+    return [*steps, shown.format(*(_figure(number, digits) for number in numbers))]
 
 
 def _figure(value: Any, digits: int) -> str:
@@ -5319,6 +5630,9 @@ def _explanation(evaluated: Evaluated, run: Source, summary: bool, all_rows: boo
         for explanation in _explanations(evaluated, topic):
             if explanation.column.measure.summary not in ("run tag", "number of topics"):
                 lines += [*explanation_lines(explanation, all_rows, digits), ""]
+    if not lines and not summary:
+        names = ", ".join(column.name for column in evaluated.columns)
+        raise TrecEvalError(f"expected --explain without -n, because only the summary has {names}", status=1)
     if summary:
         lines.append("all topics")
         for column, value in evaluated.summaries():
@@ -6308,7 +6622,7 @@ def _look(grade: Optional[float], counted: Collection[float]) -> tuple[str, floa
 
 _BARS = {  # what the bars are, where the formula does not say it
     **dict.fromkeys(("map", "gm_map", "map_cut", "yaap", "iprec_at_recall", "11pt_avg"),
-                    "The precision at each relevant document: (1 + relevant above) / rank"),
+                    "The precision at each relevant document: hits (relevant ones up to it) / rank"),
     **dict.fromkeys(("bpref", "gm_bpref"),
                     "A relevant document adds 1 - n / min(R, NR); n: judged nonrelevant above it"),
     **dict.fromkeys(("dcg", "ndcg", "ndcg_cut"),
@@ -6347,11 +6661,11 @@ def explanation_svg(explanation: Union[Explanation, Sequence[Explanation]], digi
             description += _working(each.column, each.value, digits)
     if first.note:
         working.append(f"printed as 0: {first.note}")
-    summary, formula, _ = _documentation(measure.function)
+    summary, formula, symbols, _ = _documentation(measure.function)
+    head = [_paragraph(title, "title"), *map(_paragraph, [summary, *formula, " ".join(symbols)])]
     is_interpolated = measure.name in ("iprec_at_recall", "11pt_avg")
     blocks = _interpolation_blocks(explanations) if is_interpolated else _sum_blocks(first)
-    return _svg(title, description, [_paragraph(title, "title"), *map(_paragraph, [summary, *formula]),
-                                     *blocks, *(_paragraph(line, "head") for line in working)])
+    return _svg(title, description, [*head, *blocks, *(_paragraph(line, "head") for line in working)])
 
 
 def _why_no_picture(explanation: Explanation) -> str:
@@ -8353,7 +8667,7 @@ _OPTIONS = (
     Option("", "digits", "N", "print N decimals instead of 4"),
     Option("", "explain", "MEASURE",
            "show for each topic how the value of a measure comes about; may be repeated"),
-    Option("", "explain-all", "", "show all rows of long tables"),
+    Option("", "explain-all", "", "with --explain, show all rows of long tables, and long docnos whole"),
     Option("", "svg", "FILE", "with --explain, draw the value of one topic (that of -D, or the first) into an"
            " SVG file, with several runs how they differ; - is standard output, without the text"),
     Option("", "audit", "REPORT",
