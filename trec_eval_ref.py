@@ -6622,7 +6622,7 @@ def _look(grade: Optional[float], counted: Collection[float]) -> tuple[str, floa
 
 _BARS = {  # what the bars are, where the formula does not say it
     **dict.fromkeys(("map", "gm_map", "map_cut", "yaap", "iprec_at_recall", "11pt_avg"),
-                    "The precision at each relevant document: hits (relevant ones up to it) / rank"),
+                    "The precision at each relevant document: hits (relevant so far) / rank"),
     **dict.fromkeys(("bpref", "gm_bpref"),
                     "A relevant document adds 1 - n / min(R, NR); n: judged nonrelevant above it"),
     **dict.fromkeys(("dcg", "ndcg", "ndcg_cut"),
