@@ -8783,33 +8783,56 @@ def _settings(options: Mapping[str, str]) -> Settings:
 _FORMATS = ("text", "json", "csv", "markdown", "latex")
 
 
-def _output_format(options: Mapping[str, str]) -> str:
-    """The format of the output."""
-    form = options.get("format", "json" if "json" in options else "text")
+def _check_options(options: Mapping[str, str], files: Sequence[str]) -> None:
+    """Raise an error for options that do not go together, or not with so many files."""
+    if len(files) < 2:
+        raise TrecEvalError(f"expected two files or more, QRELS and RUN, found {len(files)}; "
+                            "--help explains the usage", status=1)
+    if [*files, options.get("Zscore"), options.get("audit")].count("-") > 1:
+        raise TrecEvalError("expected standard input (-) for one file, found it for several", status=1)
+    form = options.get("format", "text")
     if form not in _FORMATS:
         raise TrecEvalError(f"option --format: expected one of {', '.join(_FORMATS)}, found {_quoted(form)}",
                             status=1)
-    if "json" in options and form != "json":
+    if "json" in options and form not in ("text", "json"):
         raise TrecEvalError(f"expected --json without --format {form}, found both", status=1)
     for option, forms in (("explain", ("text",)), ("audit", ("text", "json"))):
-        if option in options and form not in forms:
+        if option in options and _output_format(options) not in forms:
             other = "--json" if "json" in options else f"--format {form}"
             raise TrecEvalError(f"expected --{option} without {other}, found both", status=1)
     for one, option in ("audit", "explain"), ("audit", "Zscore"), ("explain", "measure"):
         if one in options and option in options:
             raise TrecEvalError(f"expected --{one} without --{option}, found both", status=1)
+    if "explain" in options and "Zscore" in options:
+        raise TrecEvalError("expected --explain without -Z, which converts what is explained", status=1)
     if "explain-all" in options and "explain" not in options:
         raise TrecEvalError("expected --explain MEASURE with --explain-all, found none", status=1)
-    return form
-
-
-def _check_number_of_runs(options: Mapping[str, str], runs: int) -> None:
-    """Raise an error if an option does not go with so many runs."""
+    runs = len(files) - 1
     for option in ("explain", "audit", "Zscore"):
         if option in options and runs > 1:
             raise TrecEvalError(f"option --{option}: expected one run, found {runs}", status=1)
     if "baseline" in options and runs == 1:
         raise TrecEvalError("option --baseline: expected several runs, found one", status=1)
+    can_draw = "explain" in options or runs > 1
+    if "svg" in options and ("audit" in options or not can_draw):
+        raise TrecEvalError("expected --svg with --explain MEASURE or with several runs, and without --audit",
+                            status=1)
+
+
+def _output_format(options: Mapping[str, str]) -> str:
+    """The format of the output."""
+    return options.get("format", "json" if "json" in options else "text")
+
+
+def _only_topic(values: Iterable[str]) -> Optional[str]:
+    """The one topic that the values of -D ask for: of several, the last one after a dot."""
+    only = None
+    for value in values:
+        level, dot, topic = value.partition(".")
+        _integer_option("-D", level)
+        if dot:
+            only = topic
+    return only
 
 
 def _command(argv: Sequence[str]) -> tuple[int, Iterable[bytes]]:
@@ -8825,87 +8848,118 @@ def _command(argv: Sequence[str]) -> tuple[int, Iterable[bytes]]:
         return 0, [f"trec_eval_ref {__version__} (trec_eval 10.0 and 9.0.8)\n".encode()]
     if "signature" in options:
         return 0, [_encode(signature(settings)) + b"\n"]
-    if len(files) < 2:
-        raise TrecEvalError(f"expected two files or more, QRELS and RUN, found {len(files)}; "
-                            "--help explains the usage", status=1)
-    if [*files, options.get("Zscore"), options.get("audit")].count("-") > 1:
-        raise TrecEvalError("expected standard input (-) for one file, found it for several", status=1)
-    form = _output_format(options)
-    is_one = len(files) == 2
-    _check_number_of_runs(options, len(files) - 1)
-    requests = given.get("explain", given.get("measure", ["official"] if is_one else _COMPARED_BY))
-    if "svg" in options and ("audit" in options or (is_one and "explain" not in options)):
-        raise TrecEvalError("expected --svg with --explain MEASURE or with several runs, and without --audit",
-                            status=1)
-    digits = _integer_option("--digits", options.get("digits", "4"), 0, 1000)
-    only = None
-    for value in given.get("Debug_level", []):
-        level, dot, topic = value.partition(".")
-        _integer_option("-D", level)
-        if dot:  # the last one with a topic counts
-            only = topic
-    is_explained = "explain" in options
-    if is_explained and "Zscore" in options:
-        raise TrecEvalError("expected --explain without -Z, which converts what is explained", status=1)
-    notes = Notes()
-    qrels = Source.of(files[0], layout=qrels_layout)
-    runs = [Source.of(file, layout=run_layout) for file in files[1:]]
-    if "audit" in options:
-        pairs = (_integer_option("--audit-pairs", options["audit-pairs"], 0)
-                 if "audit-pairs" in options else None)
-        with _progress("quiet" in options) as progress:
-            status, lines = _audit_files(
-                qrels, runs[0], Source.of(options["audit"]), settings, notes, digits=digits,
-                requests=given.get("measure"), only=only, most_pairs=pairs, as_json=form == "json",
-                progress=progress)
-        _report_notes(notes.lines(), "strict" in options)
-        return status, lines
+    _check_options(options, files)
+    asked = Asked(options, given.get("explain", given.get("measure")), settings,
+                  Source.of(files[0], layout=qrels_layout),
+                  [Source.of(file, layout=run_layout) for file in files[1:]],
+                  _integer_option("--digits", options.get("digits", "4"), 0, 1000),
+                  _only_topic(given.get("Debug_level", [])))
+    return _audit_command(asked) if "audit" in options else (0, _evaluate_command(asked))
+
+
+class Asked(NamedTuple):
+    """What a command line asks for.
+
+    options   the last value of each option, by its long name
+    requests  the measures to explain or to evaluate; None if none is named
+    settings, qrels, runs, digits: as their names say
+    only      the one topic to evaluate, if not all are
+    """
+
+    options: Mapping[str, str]
+    requests: Optional[Sequence[str]]
+    settings: Settings
+    qrels: Source
+    runs: list[Source]
+    digits: int
+    only: Optional[str]
+
+
+def _audit_command(asked: Asked) -> tuple[int, Iterable[bytes]]:
+    """Audit a report.  Returns the exit status and the lines to print."""
+    options, notes = asked.options, Notes()
+    pairs = None
+    if "audit-pairs" in options:
+        pairs = _integer_option("--audit-pairs", options["audit-pairs"], 0)
+    with _progress("quiet" in options) as progress:
+        status, lines = _audit_files(
+            asked.qrels, asked.runs[0], Source.of(options["audit"]), asked.settings, notes,
+            digits=asked.digits, requests=asked.requests, only=asked.only, most_pairs=pairs,
+            as_json=_output_format(options) == "json", progress=progress)
+    _report_notes(notes.lines(), "strict" in options)
+    return status, lines
+
+
+def _evaluate_command(asked: Asked) -> Iterable[bytes]:
+    """Evaluate a run, explain it, or compare several.  Returns the lines to print."""
+    options, settings, notes = asked.options, asked.settings, Notes()
     norms = None
     if "Zscore" in options:
         norms = _read_zscores(Source.of(options["Zscore"]), settings.release, notes)
     warned = notes.lines()
+    is_explained = "explain" in options
+    requests = asked.requests or (["official"] if len(asked.runs) == 1 else _COMPARED_BY)
     with _progress("quiet" in options) as progress:
-        evaluated = _evaluate_runs(qrels, runs, requests, settings, warned, only=only,
+        evaluated = _evaluate_runs(asked.qrels, asked.runs, requests, settings, warned, only=asked.only,
                                    first_only=not is_explained, norms=norms, progress=progress,
                                    keeps_judged=is_explained)
-    debug_level = options.get("Debug_level", "")
-    if only is None and _encode(debug_level) in evaluated[0].qrels_topics:
+    warned += _doubtful_options(asked, evaluated[0])
+    named = dict(zip(_run_names(evaluated, asked.runs), evaluated))
+    baseline = _baseline(named, options.get("baseline"))
+    summary = "nosummary" not in options
+    comparisons = _comparisons(named, baseline) if summary and _output_format(options) != "csv" else []
+    _report_notes([*warned, *_different_topics(named)], "strict" in options)
+    picture = b""
+    if "svg" in options and is_explained:
+        first = evaluated[0].ordered()[0]
+        picture = explanation_svg(_explanations(evaluated[0], first), asked.digits).encode()
+    elif "svg" in options:
+        picture = _picture_of_runs(named, comparisons, asked.digits).encode()
+    if options.get("svg") == "-":
+        return [picture]
+    if is_explained:
+        all_rows = "explain-all" in options
+        printed: Iterable[bytes] = _explanation(evaluated[0], asked.runs[0], summary, all_rows, asked.digits)
+    else:
+        printed = _report(named, comparisons, options, requests, asked.digits)
+    if picture:
+        _write_file(options["svg"], picture)
+    return printed
+
+
+def _doubtful_options(asked: Asked, evaluated: Evaluated) -> list[str]:
+    """Warnings about options that can hardly mean what they do."""
+    warned = []
+    debug_level = asked.options.get("Debug_level", "")
+    if asked.only is None and _encode(debug_level) in evaluated.qrels_topics:
         warned.append(f"option -D: {debug_level} is a level, which is ignored: write "
                       f"-D 0.{debug_level} to evaluate topic {debug_level} alone")
-    utilities = [column for column in evaluated[0].columns if column.measure.name == "utility"]
+    utilities = [column for column in evaluated.columns if column.measure.name == "utility"]
     needs_size = any(column.arguments[3] for column in utilities)
-    if needs_size and "Number_docs_in_coll" not in options:
+    if needs_size and "Number_docs_in_coll" not in asked.options:
         warned.append("measure utility: the last coefficient needs the size of the collection (-N)")
+    return warned
+
+
+def _report(evaluated: Mapping[str, Evaluated], comparisons: Sequence[Comparison], options: Mapping[str, str],
+            requests: Sequence[str], digits: int) -> Iterable[bytes]:
+    """The values of one run or of several, in the format asked for."""
+    form = _output_format(options)
     per_topic, summary = "query_eval_wanted" in options, "nosummary" not in options
-    named = dict(zip(_run_names(evaluated, runs), evaluated))
-    baseline = _baseline(named, options.get("baseline"))
-    comparisons = _comparisons(named, baseline) if summary and form != "csv" else []
-    _report_notes([*warned, *_different_topics(named)], "strict" in options)
-    if "svg" in options:
-        picture = _picture_of_runs(named, comparisons, digits) if not is_explained else \
-            explanation_svg(_explanations(evaluated[0], evaluated[0].ordered()[0]), digits)
-        if options["svg"] == "-":
-            return 0, [picture.encode()]
-    printed: Iterable[bytes]
-    if is_explained:
-        printed = _explanation(evaluated[0], runs[0], summary, "explain-all" in options, digits)
-    elif form == "text" and is_one:
-        printed = _report_lines(evaluated[0], per_topic, summary, digits)
-    elif form == "csv":
-        printed = [_encode(_report_csv(named, per_topic, summary))]
+    first, *others = evaluated.values()
+    if form == "text" and not others:
+        return _report_lines(first, per_topic, summary, digits)
+    if form == "csv":
+        return [_encode(_report_csv(evaluated, per_topic, summary))]
+    if form == "json" and not others:
+        text = _report_json(first, per_topic, summary, requests)
+    elif form == "json":
+        text = _report_comparison_json(evaluated, comparisons, per_topic, summary, requests)
+    elif form == "text":
+        text = "\n".join(_report_text(evaluated, comparisons, per_topic, summary, digits))
     else:
-        if form == "json" and is_one:
-            text = _report_json(evaluated[0], per_topic, summary, requests)
-        elif form == "json":
-            text = _report_comparison_json(named, comparisons, per_topic, summary, requests)
-        elif form == "text":
-            text = "\n".join(_report_text(named, comparisons, per_topic, summary, digits))
-        else:
-            text = "\n".join(_report_table(named, comparisons, per_topic, summary, digits, form))
-        printed = [_encode(text) + b"\n"]
-    if "svg" in options:
-        _write_file(options["svg"], picture.encode())
-    return 0, printed
+        text = "\n".join(_report_table(evaluated, comparisons, per_topic, summary, digits, form))
+    return [_encode(text) + b"\n"]
 
 
 def _report_notes(lines: Sequence[str], is_strict: bool) -> None:
