@@ -3843,7 +3843,7 @@ def test_the_table_of_the_article():
     assert "\n".join(lines) == """\
 map of topic 1
   Average precision: the mean of the precisions at the relevant documents.
-    map = AP = (1 / R) * sum of P@k over the ranks k of relevant documents
+    AP = map = (1 / R) * sum of P@k over the ranks k of relevant documents
   A relevant document that is not retrieved has precision 0, so that the divisor
   is R and not the number of hits. 0 if R = 0 or if nothing relevant is retrieved.
   P@k is hits(k) / k, and hits(k) the number of relevant documents among the first k
@@ -5424,8 +5424,8 @@ def test_missing_documents():
         assert f"What is missing adds 0{role}" in drawn(*TEN, request)[1].words()
     _, picture = drawn({"1": dict.fromkeys(map(str, range(99)), 1)}, {"1": {"a": 1.0}}, "recall.1000")
     assert "Not in the ranking: 99 of the R = 99 relevant ones" in picture.words()
-    assert "What is missing adds 0, but counts in R. 25 of them are drawn" in picture.words()
-    assert kinds_of(picture.strips()[1]) == ["missed"] * 25
+    assert "What is missing adds 0, but counts in R. 10 of them are drawn" in picture.words()
+    assert kinds_of(picture.strips()[1]) == ["missed"] * 10
 
 
 def test_ndcg_drawn():
@@ -5476,7 +5476,7 @@ class TestCharts:
 
     def test_area_is_average_precision(self, collection):
         explanation, picture = drawn(*collection, "map")
-        _, chart, recall = (picture.after("The value as the area", i) for i in (3, 4, 5))
+        chart, recall, below = (picture.after("The value as an area", i) for i in (3, 4, 5))
         topic = explanation.views[0].judged
         points = steps(elements(chart, "path", "area")[0])
         widths = [x - before for (before, _), (x, _) in zip(points, points[1:])]
@@ -5487,7 +5487,7 @@ class TestCharts:
         assert dots == pytest.approx(range(1, topic.hits + 1), abs=0.01)
         assert len(dots) == topic.hits < topic.num_rel and not elements(chart, "path", "dashed")
         assert " ".join(texts(recall)) == "recall 0 0.1 0.2 0.3 0.4 0.5 0.6 0.7 0.8 0.9 1"
-        assert "Recall is hits so far / R: each relevant document takes 1 / R" in " ".join(picture.words())
+        assert texts(below) == ["Recall is hits so far / R. What is not in the ranking has height 0."]
 
     @pytest.mark.parametrize("parameters", ["", ".0.3,0.8", ".0.4,0.9,2"])
     @pytest.mark.parametrize("name", ["iprec_at_recall", "11pt_avg"])
@@ -5495,12 +5495,12 @@ class TestCharts:
         explained, = trec_eval_ref.explain(*collection, ["iprec_at_recall" + parameters]).values()
         values = {one.column.arguments[0]: one.value for one in explained}
         explanation, picture = drawn(*collection, name + parameters)
-        chart, below = (picture.after("The same precisions by recall", i) for i in (4, 6))
+        chart, below = (picture.after("The same precisions by recall", i) for i in (3, 5))
         marks = [(x + 4, y + 4) for x, y, _, _ in bars(chart, "level")]
         expected = [(76 + 396 * level, 128 - 120 * value) for level, value in values.items() if level <= 1]
         assert marks == [pytest.approx(place, abs=0.1) for place in expected]
         shown = ", ".join(f"{figure(value)} at {level:g}" for level, value in values.items())
-        assert " ".join(texts(below)) == f"Values at recall levels: {shown}"
+        assert " ".join(texts(below)) == f"Values at recall levels, rounded to whole documents: {shown}"
         line, = elements(chart, "path", "dashed")
         topic = explanation.views[0].judged
         for i in range(topic.hits):  # above the document's recall is the best precision from there on
@@ -5530,19 +5530,19 @@ class TestCharts:
             f"dcg so far, at the end {figure(dcg)}", f"ideal_dcg so far, at the end {figure(ideal)}"]
 
 
-@pytest.mark.parametrize("request_, cut, squares", [
-    ("P.3", 3, 3), ("P.9", 9, 9), ("ndcg_cut.10", 10, 10), ("P.12", 12, 10), ("Rprec", 5, 5),
-    ("Rprec_mult.0.2", 1, 1), ("Rprec_mult.0", 0, 0)])
-def test_only_ranks_that_count_are_drawn(request_, cut, squares):
+@pytest.mark.parametrize("request_, count, sentence", [
+    ("P.3", 1, "Only the first 3 count"), ("ndcg_cut.10", 4, "Only the first 10 count"),
+    ("P.12", 4, "Only the first 12 count"), ("Rprec", 3, ""), ("Rprec_mult.0", 0, "")])
+def test_only_ranks_that_count_have_bars(request_, count, sentence):
     _, picture = drawn(*TEN, request_)
-    ranks = texts(picture.row("rank k"), "middle")
-    assert ranks == [str(rank) for rank in range(1, cut + 1)]
-    assert len(bars(picture.strips()[0])) == squares
-    assert (f". Only ranks up to {cut} count" in " ".join(picture.words())) == (cut < 10)
+    assert len(bars(picture.strips()[0])) == len(texts(picture.row("rank k"), "middle")) == 10
+    assert len(bars(picture.charts()[0])) == count
+    words = " ".join(picture.words())
+    assert sentence in words and ("Only the first" in words) == bool(sentence)
 
 
 @pytest.mark.parametrize("request_, counted", [
-    ("map", ""), ("ndcg", ""), ("rbp", ""), ("P.1000", "Only ranks up to 1000 count. "), ("11pt_avg", "")])
+    ("map", ""), ("ndcg", ""), ("rbp", ""), ("P.1000", "Only the first 1000 count. "), ("11pt_avg", "")])
 def test_long_rankings_stay_readable_at_the_top(request_, counted):
     chance = random.Random(1)
     scores = {f"GX{chance.randrange(1000):03d}-{chance.random() * 1e7:.0f}": -rank for rank in range(3000)}
@@ -5610,6 +5610,16 @@ def test_numbers_that_are_negative_large_or_small(request_, numbers):
 def test_totals_of_any_size_are_drawn(gain):
     _, picture = drawn({"1": {"a": 1, "b": 1}}, {"1": {"a": 2.0, "b": 1.0}}, f"ndcg.1={gain}")
     assert len(picture.lines("line")) == len(picture.lines("dashed")) == 2  # one in the legend
+
+
+def test_numbers_have_as_many_decimals_as_asked_for():
+    explanation, = trec_eval_ref.explain(*TEN, ["ndcg"])["1"]
+    for digits, end, places in (1, "3.4", [28, 260]), (12, "3.448459118879", [28, 28]):
+        picture = Drawn(trec_eval_ref.explanation_svg(explanation, digits=digits))
+        legend = picture.after("The bars added up", 1)
+        assert texts(legend)[0] == f"dcg so far, at the end {end}"
+        assert [place_of(label)[0] for label in elements(legend, "text")] == places  # one in a line if long
+        assert f"{1 / math.log2(5):.{digits}f}" in texts(picture.row("adds"))
 
 
 def test_several_values_are_no_picture():

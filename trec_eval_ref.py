@@ -548,7 +548,7 @@ def relevant_retrieved(topic: JudgedRanking) -> float:
 def average_precision(topic: JudgedRanking) -> Value:
     """Average precision: the mean of the precisions at the relevant documents.
 
-        map = AP = (1 / R) * sum of P@k over the ranks k of relevant documents
+        AP = map = (1 / R) * sum of P@k over the ranks k of relevant documents
 
     A relevant document that is not retrieved has precision 0, so that the divisor
     is R and not the number of hits.  0 if R = 0 or if nothing relevant is retrieved.
@@ -6447,10 +6447,11 @@ def _paragraph(text: str, kind: str = "") -> _Block:
 
 
 def _legend(meanings: Mapping[str, str]) -> _Block:
-    """What each kind of sign means, two in a line."""
+    """What each kind of sign means, two in a line if there is room."""
+    columns = 2 if max(map(_width, meanings.values()), default=0.0) < 235 else 1
     elements = []
     for i, (kind, meaning) in enumerate(meanings.items()):
-        x, y = 10 + i % 2 * 232, 2 + i // 2 * 16
+        x, y = 10 + i % columns * 232, 2 + i // columns * 16
         if kind == "tie":
             elements.append(_step_line([(x, y + 4), (x, y + 9), (x + 12, y + 4)], kind))
         elif kind in ("line", "dashed", "mean"):
@@ -6458,7 +6459,7 @@ def _legend(meanings: Mapping[str, str]) -> _Block:
         else:
             elements.append(_bar(x, y + 1, 11, 11, kind))
         elements.append(_label(x + 18, y + 10, meaning))
-    return ((len(meanings) + 1) // 2 * 16 + 2, elements)
+    return (math.ceil(len(meanings) / columns) * 16 + 2, elements)
 
 
 class _Axis(NamedTuple):
@@ -6504,11 +6505,10 @@ class _Document(NamedTuple):
 
 
 class _Ranks(NamedTuple):
-    """The horizontal axis: how many ranks are drawn, how wide each is, and the last rank that counts."""
+    """The horizontal axis: how many ranks are drawn, and how wide each is."""
 
     drawn: int
     width: float
-    last: int
 
     def middle(self, rank: int) -> float:
         """The middle of a rank's place."""
@@ -6618,7 +6618,8 @@ def _why_no_picture(explanation: Explanation) -> str:
 def _value_blocks(explanations: Sequence[Explanation], digits: int) -> list[_Block]:
     """The ranking, what each document adds, and the running totals, or precision by recall."""
     column, view, value = explanations[0].column, explanations[0].views[0], cast(Value, explanations[0].value)
-    name, topic, sums = column.measure.name, view.judged, {"total": value}
+    name, topic = column.measure.name, view.judged
+    sums = {"total": value}
     if name in ("ndcg", "ndcg_cut"):
         sums = dict(zip(("dcg", "ideal_dcg"), value.working[1:]))
     elif name in ("dcg", "ideal_dcg"):
@@ -6627,14 +6628,9 @@ def _value_blocks(explanations: Sequence[Explanation], digits: int) -> list[_Blo
         sums = {"total": value.working[1]}
     elif name in _INTERPOLATED:
         sums = {"": add_up(topic.relevant_ranks, topic.precisions)}
-    last = max([topic.num_ret, *(len(each.ranks) for label, each in sums.items() if label == "ideal_dcg")])
-    if column.measure.parameters.kind == "cutoffs":
-        last = column.arguments[0]
-    elif name in ("Rprec", "Rprec_mult"):
-        multiple, = column.arguments or (1.0,)
-        last = _mostly_up(multiple * topic.num_rel)
-    drawn = min(last, 25)  # so many have room for their names
-    ranks = _Ranks(drawn, (_RIGHT - _LEFT) / max(drawn, 10), last)
+    lengths = [topic.num_ret, *(len(each.ranks) for label, each in sums.items() if label == "ideal_dcg")]
+    drawn = min(max(lengths), 25)  # so many have room for their names
+    ranks = _Ranks(drawn, (_RIGHT - _LEFT) / max(drawn, 10))
     axis = _axis([term for each in sums.values() for term in each.terms], least=1.0)
     blocks = _ranking(column, view, ranks)
     for label, each in sums.items():
@@ -6674,8 +6670,10 @@ def _gain(column: Column, topic: JudgedRanking, grade: Optional[float]) -> float
 
 def _ranking(column: Column, view: View, ranks: _Ranks) -> list[_Block]:
     """The documents by rank, with what the signs mean, and those that are missing from the ranking."""
-    topic, (documents, missed), meaning = view.judged, _documents(column, view), " ".join(_meaning(column))
-    shown, found = documents[:ranks.drawn], len([each for each in documents if each.kind == "blue"])
+    topic, meaning = view.judged, " ".join(_meaning(column))
+    documents, missed = _documents(column, view)
+    found = len([document for document in documents if document.kind == "blue"])
+    shown = documents[:ranks.drawn]
     all_of_them = f"R = {topic.num_rel} relevant ones"
     meanings = {"blue": f"relevant: grade {topic.relevance_level} or higher", "grey": "judged nonrelevant",
                 "open": "not judged", "tie": "equal scores: the greater docno first"}
@@ -6685,9 +6683,9 @@ def _ranking(column: Column, view: View, ranks: _Ranks) -> list[_Block]:
     head = f"The ranking: N = {topic.num_ret} documents, with {found} of the {all_of_them}"
     if "NR" in meaning:
         head += f"; NR = {topic.num_nonrel}"
-    if ranks.last < topic.num_ret:
-        head += f". Only ranks up to {ranks.last} count"
-    if ranks.drawn < ranks.last:
+    if column.measure.parameters.kind == "cutoffs":
+        head += f". Only the first {column.arguments[0]} count"
+    if ranks.drawn < topic.num_ret:
         head += f". The first {ranks.drawn} are drawn"
     brackets = []
     scores = topic.release.keep_scores([score for _, score, *_ in view.ranking[:ranks.drawn]])
@@ -6715,18 +6713,19 @@ def _added(column: Column, view: View, ranks: _Ranks, axis: _Axis, label: str, v
            digits: int) -> list[_Block]:
     """What each document adds, in numbers and as bars, and what it takes to work that out."""
     name, kind, adds = column.measure.name, "blue", "adds"
+    drawn = [rank for rank in cast(Sequence[int], value.ranks) if rank <= ranks.drawn]
     heads = [head for head in _DETAILS.get(name, ()) if head != "ideal gain" or name == "G"]
     blocks = [_paragraph("What each document adds", "head")]
     if name in _OF_PRECISIONS:
         heads, adds = ["hits(rank)"], "precision"
         blocks = [_paragraph("The precision at each relevant document: hits so far / k", "head")]
     elif label == "ideal_dcg":
-        kind, heads, (documents, missed) = "orange", list(_DETAILS[label]), _documents(column, view)
+        heads, kind = list(_DETAILS[label]), "orange"
+        documents, missed = _documents(column, view)
         ideal = [each._replace(kind=kind) for each in documents if each.kind == "blue"] + missed
         ideal.sort(key=lambda document: -document.part)
         blocks = [_paragraph("The ideal ranking: all documents that have a gain, the largest first", "head"),
-                  *ranks.documents(ideal[:ranks.drawn])]
-    drawn = [rank for rank in cast(Sequence[int], value.ranks) if rank <= ranks.drawn]
+                  *ranks.documents(ideal[:len(drawn)])]
     for head in heads:
         details = [_detail(head, view.judged, rank, column.arguments) or 0 for rank in drawn]
         blocks.append(ranks.row(_ROWS.get(head, head), drawn, details, digits))
@@ -6737,7 +6736,8 @@ def _added(column: Column, view: View, ranks: _Ranks, axis: _Axis, label: str, v
 
 def _totals(column: Column, ranks: _Ranks, sums: Mapping[str, Value], digits: int) -> list[_Block]:
     """The running totals as lines, and the sums that they end with written out."""
-    suffix, factor, divisor = "", 1.0, _divisor_of_sum(next(iter(sums.values())))
+    suffix, factor = "", 1.0
+    divisor = _divisor_of_sum(next(iter(sums.values())))
     if divisor:
         suffix, factor = f" / {divisor:.6g}", 1 / divisor
     elif column.measure.name == "rbp":
@@ -6770,24 +6770,24 @@ def _by_recall(topic: JudgedRanking, levels: Mapping[float, float], digits: int)
     axis, width = _Axis(0.0, 1.0, 120), _RIGHT - _LEFT
     places = [_LEFT + width * hits / max(topic.num_rel, 1) for hits in range(topic.hits + 1)]
     best = list(itertools.accumulate(reversed(topic.precisions), max))[::-1]
-    stairs = list(zip([*places, _RIGHT], map(axis.y, [*(best if levels else topic.precisions), 0.0, 0.0])))
+    heights = [axis.y(precision) for precision in (*(best if levels else topic.precisions), 0.0, 0.0)]
+    stairs = list(zip([*places, _RIGHT], heights))
     signs = [_step_line(stairs, "dashed") if levels else _step_line([(_LEFT, axis.y(0)), *stairs], "area")]
     signs += [_bar(_LEFT + width * level - 4, axis.y(value) - 4, 8, 8, "level")
               for level, value in levels.items() if level <= 1]
     signs += [_bar(x - 2, axis.y(precision) - 2, 4, 4, "blue")
               for x, precision in zip(places[1:], topic.precisions)]
     ticks = [_label(_LEFT + width * tenth / 10, 9, f"{tenth / 10:g}", "middle") for tenth in range(11)]
-    head, meanings, after = "The value as the area below the precisions", {"blue": "a relevant document"}, []
+    head, below = "The value as an area: each relevant document is 1 / R wide", []
+    meanings = {"blue": "a relevant document"}
     if levels:
         head = "The same precisions by recall"
         meanings.update(dashed="the best at that recall or beyond", level="value at a recall level")
         values = [f"{_short_number(value, digits)} at {level:g}" for level, value in levels.items()]
-        after = [_paragraph(f"Values at recall levels: {', '.join(values)}")]
-    text = ("Recall is hits so far / R: each relevant document takes 1 / R of the width, and those that are "
-            "not in the ranking have height 0.")
-    return [_paragraph(head, "head"), _paragraph(text), _legend(meanings),
-            (14, [_label(_LEFT - 6, 12, "precision", "end")]), axis.chart(signs),
-            (14, [_label(_LEFT - 22, 9, "recall", "end"), *ticks]), *after]
+        below = [_paragraph(f"Values at recall levels, rounded to whole documents: {', '.join(values)}")]
+    return [_paragraph(head, "head"), _legend(meanings), (14, [_label(_LEFT - 6, 12, "precision", "end")]),
+            axis.chart(signs), (14, [_label(_LEFT - 22, 9, "recall", "end"), *ticks]), *below,
+            _paragraph("Recall is hits so far / R. What is not in the ranking has height 0.")]
 
 
 class ComparedRun(NamedTuple):
@@ -6830,7 +6830,7 @@ def comparison_svg(measure: str, baseline: str, runs: Sequence[ComparedRun], dig
     for run in runs:
         falling = sorted(run.differences.items(), key=lambda item: (-item[1], item[0]))
         head, *lines = _in_words(run, falling, digits)
-        topics = _Ranks(len(falling), min((_RIGHT - 20 - _LEFT) / max(len(falling), 1), 24.0), len(falling))
+        topics = _Ranks(len(falling), min((_RIGHT - 20 - _LEFT) / max(len(falling), 1), 24.0))
         signs = [topics.bar(axis, place, difference, "blue" if difference > 0 else "orange")
                  for place, (_, difference) in enumerate(falling, start=1)]
         if run.interval is not None:
