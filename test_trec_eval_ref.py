@@ -5386,6 +5386,7 @@ def test_axes_end_at_round_numbers():
     assert [(y, height) for _, y, _, height in bars(chart)] == [(43, 35)]  # half of 70 high
     *_, last = drawn({"1": dict.fromkeys("ab", 3)}, {"1": {"a": 1.0}}, "ndcg")[1].charts()
     assert texts(last, "end") == ["0", "3", "6"]  # ideal_dcg is 4.89
+    assert trec_eval_ref._axis([1.7e308]).high == 1.7e308 and trec_eval_ref._axis([5e-324]).high == 5e-324
     ends = [steps(line)[-1] for line in picture.lines("grid")]
     assert {x for x, _ in ends[:6]} == {76 + 2 * 39.6} and ends[-1][0] == 472  # after rank 2; at recall 1
 
@@ -5434,6 +5435,7 @@ def test_ndcg_drawn():
     for strip, kind, strengths in (ranking, "blue", "1 0.65 0.65 1"), (ideal, "orange", "1 1 0.65 0.65"):
         squares = elements(strip, "rect", kind)
         assert [square.get("fill-opacity", "1") for square in squares] == strengths.split()
+        assert [label.text for label in elements(strip, "text", "on")] == ["2", "2"]  # white letters
     names, _, gains, logs, adds, panel, _, head = (picture.after("The ideal rank", i) for i in range(1, 9))
     assert (kinds_of(missed), kinds_of(ideal)) == (["missed"], ["orange"] * 4 + ["missed"])
     for row, expected in (names, "document D1 D8 D4 D6 D11"), (gains, "ideal gain 2 2 1 1 1"), (

@@ -6661,7 +6661,7 @@ def _documents(column: Column, view: View) -> tuple[list[_Document], list[_Docum
 
 def _gain(column: Column, topic: JudgedRanking, grade: Optional[float]) -> float:
     """The gain of a grade or, to measures that know none, 1 if it is relevant; 0 if it adds nothing."""
-    if grade is None or grade < 0 or not _can_add(column, topic, grade):
+    if grade is None or not _can_add(column, topic, grade):
         return 0.0
     if column.settings.grades_as:
         grade = cast(float, _regraded({"": int(grade)}, column.settings.grades_as)[""])
