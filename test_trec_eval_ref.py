@@ -3843,7 +3843,7 @@ def test_the_table_of_the_article():
     assert "\n".join(lines) == """\
 map of topic 1
   Average precision: the mean of the precisions at the relevant documents.
-    AP = (1 / R) * sum of P@k over the ranks k of relevant documents
+    AP = map = (1 / R) * sum of P@k over the ranks k of relevant documents
   A relevant document that is not retrieved has precision 0, so that the divisor
   is R and not the number of hits. 0 if R = 0 or if nothing relevant is retrieved.
   P@k is hits(k) / k, and hits(k) the number of relevant documents among the first k
@@ -5171,7 +5171,7 @@ def test_progress_names_the_run(tmp_path):
 SVG = "{http://www.w3.org/2000/svg}"
 SVG_ATTRIBUTES = {  # all that pictures are made of; SVG 1.1 has each of them
     "svg": {"version", "viewBox"}, "title": set(), "desc": set(), "style": {"type"}, "g": {"transform"},
-    "rect": {"x", "y", "width", "height", "class", "fill-opacity"}, "circle": {"cx", "cy", "r", "class"},
+    "rect": {"x", "y", "width", "height", "class", "fill-opacity"},
     "path": {"d", "class"}, "text": {"x", "y", "transform", "class", "text-anchor"}}
 
 
@@ -5283,8 +5283,10 @@ def drawn(qrels, run, request, **settings):
 
 
 def figure(value):
-    """A number as labels show it."""
-    return f"{value:.3g}"
+    """A number as labels show it: whole, with four digits after the point, or with four that are not 0."""
+    if value == int(value):
+        return f"{value:.0f}"
+    return f"{value:.4f}" if value >= 1e-4 else f"{value:.4g}"
 
 
 TEN = collection_of("pictures", "qrels")  # a ranking of ten with grades 0 to 2, a tie and a missed document
@@ -5338,78 +5340,131 @@ def test_no_picture_of_preferences_or_of_several_people(rel_format, name, reques
 
 @pytest.mark.parametrize("length", [12, 40])
 @pytest.mark.parametrize("how, request_", [
-    *((", divided", request) for request in
+    *((" /", request) for request in
       "map gm_map map_cut.7 bpref infAP binG G P.7 recall.5 Rprec relative_P.3 unj.5".split()),
     *(("", request) for request in "dcg ideal_dcg recip_rank rbp_resid yaap".split()),
-    (", times", "rbp.p=0.5")])
+    (" *", "rbp.p=0.5")])
 def test_bars_are_the_terms_and_the_line_is_their_running_total(length, how, request_):
     explanation, picture = drawn(*mixed(length), request_)
     value = explanation.value.working[1] if request_ == "gm_map" else explanation.value
-    place = next(i for i, group in enumerate(picture.groups) if elements(group, "path", "total", "best"))
-    numbers, panel, _, head, legend, totals, _ = picture.groups[place - 4:place + 3]
+    terms = [term for rank, term in zip(value.ranks, value.terms) if rank <= 25]
+    head, legend, totals = (picture.after("The bars added up", i) for i in range(3))
+    place = picture.groups.index(head)
+    numbers, panel, _ = picture.groups[place - 3:place]
     lengths = [height for _, _, _, height in bars(panel)]
     unit = max(lengths) / max(value.terms)
-    assert max(lengths) > 20 and lengths == pytest.approx([term * unit for term in value.terms], abs=0.1)
-    first = len(texts(picture.row("document"), "start", "middle"))  # so many ranks have room for numbers
-    terms = [term for rank, term in zip(value.ranks, value.terms) if rank <= first]
+    assert max(lengths) > 20 and lengths == pytest.approx([term * unit for term in terms], abs=0.1)
     assert texts(numbers, "start", "middle") == list(map(figure, terms))
-    assert texts(numbers, "end") == ["height"]
-    (_, bottom), *points = steps(elements(totals, "path", "total", "best")[0])
-    expected = [*itertools.accumulate(value.terms), add(value.terms)]
+    is_of_precisions = request_ in ("map", "gm_map", "map_cut.7", "yaap")
+    assert texts(numbers, "end") == ["precision" if is_of_precisions else "adds"]
+    (_, bottom), *points = steps(elements(totals, "path", "line", "dashed")[0])
+    expected = [*itertools.accumulate(terms), add(value.terms)]
     unit = (bottom - points[-1][1]) / expected[-1]
     assert [bottom - y for _, y in points] == pytest.approx([total * unit for total in expected], abs=0.1)
+    label = request_ if request_ in ("dcg", "ideal_dcg") else "total"
     end = float(value) if how else add(value.terms)
-    assert texts(legend)[0].endswith(f", at the end {figure(end)}")
-    assert texts(head)[0].startswith("The bars added up" + how)
+    words, = texts(legend)
+    assert re.fullmatch(rf"{label}{re.escape(how)}[ 0-9.]* so far, at the end {figure(end)}", words)
 
 
-def test_bars_are_on_a_scale_up_to_1():
+@pytest.mark.parametrize("request_, length, lines", [
+    ("map", 10, "total = 1 + 0.6667 + 0.7500 + 0.5000 + 0.5000 = 3.4167"),
+    ("recip_rank", 10, None),  # one term is no sum
+    ("P.30", 40, f"total = {' + '.join('1' * 12)} + 2 (below rank 25) = 14"),
+    ("ndcg", 10, "dcg = 1 + 1 + 1.2920 + 0.3155 + 0.5781 = 4.1856"),
+    ("ideal_dcg", 10, "ideal_dcg = 3 + 1.2619 + 1 + 0.8614 + 0.3869 + 0.3562 + 0.3333 = 7.1996")])
+def test_sums_are_written_out(request_, length, lines):
+    _, picture = drawn(*mixed(length), request_)
+    words = " ".join(picture.words())
+    assert lines in words if lines else " = 1 + " not in words and "total = " not in words
+
+
+def test_axes_end_at_round_numbers():
     _, picture = drawn({"1": {"b": 1}}, {"1": {"a": 2.0, "b": 1.0}}, "map")
     chart, total, _ = picture.charts()
-    assert [texts(group, "end") for group in (chart, total)] == [["0", "0.5", "1"], ["0", "0.25", "0.5"]]
-    assert bars(chart) == [(119, 43, 34, 35)]  # half of 70 high
+    assert [texts(group, "end") for group in (chart, total)] == [["0", "0.5", "1"]] * 2
+    assert [(y, height) for _, y, _, height in bars(chart)] == [(43, 35)]  # half of 70 high
+    *_, last = drawn({"1": dict.fromkeys("ab", 3)}, {"1": {"a": 1.0}}, "ndcg")[1].charts()
+    assert texts(last, "end") == ["0", "3", "6"]  # ideal_dcg is 4.89
+    assert trec_eval_ref._axis([1.7e308]).high == 1.7e308 and trec_eval_ref._axis([5e-324]).high == 5e-324
+    ends = [steps(line)[-1] for line in picture.lines("grid")]
+    assert {x for x, _ in ends[:6]} == {76 + 2 * 39.6} and ends[-1][0] == 472  # after rank 2; at recall 1
 
 
 def test_ranking_drawn():
     _, picture = drawn(*TEN, "map")
     ranking, missed = picture.strips()
-    assert kinds_of(ranking) == "good other open good good other other good open other".split()
+    assert kinds_of(ranking) == "blue grey open blue blue grey grey blue open grey".split()
     assert texts(ranking, "middle") == list("20110020")
-    shades = [float(square.get("fill-opacity", 1)) for square in elements(ranking, "rect", "good")]
-    assert shades == [1, 0.65, 0.65, 1]
+    assert not any("fill-opacity" in square.attrib for square in elements(ranking, "rect"))
     assert (kinds_of(missed), texts(missed, "middle")) == (["missed"], ["1"])
-    for head, row in (("document", "a b c d f e g h i j"), ("rank", "1 2 3 4 5 6 7 8 9 10"),
-                      ("hits(rank)", "1 2 3 4")):
+    for head, row in (("document", "D1 D2 D3 D4 D6 D5 D7 D8 D9 D10"), ("rank k", "1 2 3 4 5 6 7 8 9 10"),
+                      ("hits so far", "1 2 3 4"), ("precision", "1 0.5000 0.6000 0.5000")):
         assert texts(picture.row(head), "middle") == row.split()
-    symbols = "n is the number of judged nonrelevant documents above the relevant one, NR"
-    assert symbols in " ".join(drawn(*TEN, "bpref")[1].words())
     _, bracket = picture.lines("tie")  # the first one is in the legend
     (left, _), *_, (right, _) = steps(bracket)
     places = [x for x, _, _, _ in bars(ranking)]
     assert (left, right) == (places[4] + 12, places[5] + 12)  # the middles of the tied ones
-    assert {"relevant: grade 1 or higher (stronger: higher grade)", "judged nonrelevant", "not judged",
-            "equal scores, ordered by docno",
-            "The ranking (N = 10). Judged in all: R = 5 relevant, NR = 4 nonrelevant",
-            "The bars added up, divided by 5 (R: all relevant documents)",
-            "Missing from the ranking, so adding nothing: 1 document",
-            "map = 2.6000 / 5 = 0.5200"} <= set(picture.words())
+    words = picture.words()
+    assert {"relevant: grade 1 or higher", "judged nonrelevant", "not judged",
+            "equal scores: the greater docno first",
+            "The ranking: N = 10 documents, with 4 of the R = 5 relevant ones",
+            "Not in the ranking: 1 of the R = 5 relevant ones", "What is missing adds 0, but counts in R",
+            "total / 5 so far, at the end 0.5200", "total = 1 + 0.5000 + 0.6000 + 0.5000 = 2.6000",
+            "map = 2.6000 / 5 = 0.5200"} <= set(words)
+    assert picture.groups.index(missed) < picture.groups.index(picture.charts()[0])
+    assert "P@k is hits(k) / k, and hits(k) the number of relevant documents among" in " ".join(words)
+    words = drawn(*TEN, "bpref")[1].words()
+    assert "The ranking: N = 10 documents, with 4 of the R = 5 relevant ones; NR = 4" in words
+    assert "n is the number of judged nonrelevant documents above the relevant one, NR" in " ".join(words)
+
+
+def test_missing_documents():
+    for request, role in (("P.5", ""), ("dcg", ""), ("bpref", ", but counts in R"),
+                          ("11pt_avg", ", but counts in R"), ("ndcg", ", but is part of the ideal ranking")):
+        assert f"What is missing adds 0{role}" in drawn(*TEN, request)[1].words()
+    _, picture = drawn({"1": dict.fromkeys(map(str, range(99)), 1)}, {"1": {"a": 1.0}}, "recall.1000")
+    assert "Not in the ranking: 99 of the R = 99 relevant ones" in picture.words()
+    assert "What is missing adds 0, but counts in R. 10 of them are drawn" in picture.words()
+    assert kinds_of(picture.strips()[1]) == ["missed"] * 10
+
+
+def test_ndcg_drawn():
+    _, picture = drawn(*TEN, "ndcg")
+    ranking, missed, ideal = picture.strips()
+    for strip, kind, strengths in (ranking, "blue", "1 0.65 0.65 1"), (ideal, "orange", "1 1 0.65 0.65"):
+        squares = elements(strip, "rect", kind)
+        assert [square.get("fill-opacity", "1") for square in squares] == strengths.split()
+        assert [label.text for label in elements(strip, "text", "on")] == ["2", "2"]  # white letters
+    names, _, gains, logs, adds, panel, _, head = (picture.after("The ideal rank", i) for i in range(1, 9))
+    assert (kinds_of(missed), kinds_of(ideal)) == (["missed"], ["orange"] * 4 + ["missed"])
+    for row, expected in (names, "document D1 D8 D4 D6 D11"), (gains, "ideal gain 2 2 1 1 1"), (
+            logs, "log2(k + 1) 1 1.5850 2 2.3219 2.5850"), (adds, "adds 2 1.2619 0.5000 0.4307 0.3869"):
+        assert " ".join(texts(row)) == expected
+    assert kinds_of(panel) == ["orange"] * 5 and texts(head) == ["The bars added up"]
+    assert {"The ranking: N = 10 documents, with 4 of the 5 that have a gain",
+            "with a gain (stronger: larger gain)", "without a gain", "What each document adds",
+            "Not in the ranking: 1 of the 5 that have a gain",
+            "What is missing adds 0, but is part of the ideal ranking",
+            "dcg so far, at the end 3.4485", "dcg = 2 + 0.4307 + 0.3869 + 0.6309 = 3.4485",
+            "ideal_dcg so far, at the end 4.5794", "ndcg = 3.4485 / 4.5794 = 0.7530"} <= set(picture.words())
+    totals = picture.after("The bars added up", 2)
+    kinds = [line.get("class") for line in elements(totals, "path", "line", "dashed")]
+    assert kinds == ["dashed", "line"]  # so that the own line is seen where they coincide
 
 
 def test_marks_of_documents():
     qrels = {"1": {"a": 1, "b": -1, "d": 12, "e": 2, "f": 1}}
     run = {"1": {"a": 5, "b": 4, "c": 3, "d": 2.00000001, "e": 2}}
     for request, settings, kinds in (
-            ("map", {}, "good open open good good"),
-            ("map", {"relevance_level": 2}, "other open open good good"),
-            ("ndcg.1=0,12=1", {"relevance_level": 5}, "other open open good good")):
+            ("map", {}, "blue open open blue blue"),
+            ("map", {"relevance_level": 2}, "grey open open blue blue"),
+            ("ndcg.1=0,12=1", {"relevance_level": 5}, "grey open open blue blue")):
         _, picture = drawn(qrels, run, request, **settings)
         assert kinds_of(picture.strips()[0]) == kinds.split()
         assert texts(picture.strips()[0], "middle") == ["1", "12", "2"]
-        assert ("judged nonrelevant" in picture.words()) == ("ndcg" not in request and "other" in kinds)
+        assert ("judged nonrelevant" in picture.words()) == ("ndcg" not in request and "grey" in kinds)
         assert ("without a gain" in picture.words()) == ("ndcg" in request)
-        assert any(text.endswith("(stronger: higher grade)") for text in picture.words())
-    _, picture = drawn({"1": {"a": 1, "b": 1}}, run, "map")
-    assert "relevant: grade 1 or higher" in picture.words()
     for release, ties in (("10.0", 0), ("9.0.8", 1)):
         _, picture = drawn(qrels, run, "bpref", release=release)
         assert len(picture.lines("tie")) == 2 * ties  # one in the legend
@@ -5423,105 +5478,95 @@ class TestCharts:
 
     def test_area_is_average_precision(self, collection):
         explanation, picture = drawn(*collection, "map")
-        chart = picture.after("The value as an area", 2)
+        chart, recall, below = (picture.after("The value as an area", i) for i in (3, 4, 5))
         topic = explanation.views[0].judged
-        columns = bars(chart)
-        assert len(columns) == len(elements(chart, "circle", "dot")) == topic.hits < topic.num_rel
-        unit = 380 / topic.num_rel
-        area = sum(unit * height for _, _, _, height in columns)
-        assert area / (380 * 120) == pytest.approx(explanation.value, rel=0.001)
-        dots = [float(dot.get("cx")) for dot in elements(chart, "circle")]
-        assert dots == pytest.approx([82 + unit * i for i in range(1, topic.hits + 1)], abs=0.1)
+        points = steps(elements(chart, "path", "area")[0])
+        widths = [x - before for (before, _), (x, _) in zip(points, points[1:])]
+        area = sum(width * (128 - y) for width, (_, y) in zip(widths, points))
+        assert area / (396 * 120) == pytest.approx(explanation.value, rel=0.001)
+        assert (points[0], points[-1]) == ((76, 128), (472, 128))
+        dots = [(x + 2 - 76) / 396 * topic.num_rel for x, _, _, _ in bars(chart, "blue")]
+        assert dots == pytest.approx(range(1, topic.hits + 1), abs=0.01)
+        assert len(dots) == topic.hits < topic.num_rel and not elements(chart, "path", "dashed")
+        assert " ".join(texts(recall)) == "recall 0 0.1 0.2 0.3 0.4 0.5 0.6 0.7 0.8 0.9 1"
+        assert texts(below) == ["Recall is hits so far / R. What is not in the ranking has height 0."]
 
     @pytest.mark.parametrize("parameters", ["", ".0.3,0.8", ".0.4,0.9,2"])
     @pytest.mark.parametrize("name", ["iprec_at_recall", "11pt_avg"])
     def test_interpolated_precision(self, collection, name, parameters):
         explained, = trec_eval_ref.explain(*collection, ["iprec_at_recall" + parameters]).values()
-        values = {one.column.arguments[0]: one.value for one in explained if one.column.arguments[0] <= 1}
+        values = {one.column.arguments[0]: one.value for one in explained}
         explanation, picture = drawn(*collection, name + parameters)
-        chart, recall, below = (picture.after("The same precisions by recall", i) for i in (2, 3, 4))
-        circles = elements(chart, "circle", "level")
-        marks = [(float(circle.get("cx")), float(circle.get("cy"))) for circle in circles]
-        expected = [(82 + 380 * level, 128 - 120 * value) for level, value in values.items()]
+        chart, below = (picture.after("The same precisions by recall", i) for i in (3, 5))
+        marks = [(x + 4, y + 4) for x, y, _, _ in bars(chart, "level")]
+        expected = [(76 + 396 * level, 128 - 120 * value) for level, value in values.items() if level <= 1]
         assert marks == [pytest.approx(place, abs=0.1) for place in expected]
-        assert texts(recall) == ["recall", *(f"{level:g}" for level in values)]
-        assert texts(below) == ["value", *map(figure, values.values())]
-        line, = elements(chart, "path", "best")
+        shown = ", ".join(f"{figure(value)} at {level:g}" for level, value in values.items())
+        assert " ".join(texts(below)) == f"Values at recall levels, rounded to whole documents: {shown}"
+        line, = elements(chart, "path", "dashed")
         topic = explanation.views[0].judged
         for i in range(topic.hits):  # above the document's recall is the best precision from there on
-            middle = 82 + 380 * (i + 0.5) / topic.num_rel
+            middle = 76 + 396 * (i + 0.5) / topic.num_rel
             level = [y for x, y in steps(line) if x <= middle][-1]
             assert level == pytest.approx(128 - 120 * max(topic.precisions[i:]), abs=0.1)
-        assert steps(line)[-1] == (462, 128)
+        assert steps(line)[-1] == (472, 128)
 
-    @pytest.mark.parametrize("request_", ["ndcg", "ndcg.1=5,2=4", "ndcg_cut.3", "ndcg_cut.30"])
+    @pytest.mark.parametrize("request_", [
+        "ndcg", "ndcg.1=5,2=4", "nDCG(gains={1:5,2:4})", "ndcg_cut.3", "ndcg_cut.30"])
     def test_ndcg(self, collection, request_):
         explanation, picture = drawn(*collection, request_)
         _, dcg, ideal = explanation.value.working
         gains = {1: 5, 2: 4} if "=" in request_ else {}
         grades = sorted(collection[0]["1"].values(), key=lambda grade: -gains.get(grade, grade))
-        shown = min(len(texts(picture.row("document"), "start", "middle")), len(ideal.terms))
-        assert texts(picture.after("The ideal ranking", 1), "middle") == list(map(str, grades[:shown]))
-        own, best = [bars(group, "good", "bad") for group in picture.charts()][:2]
+        squares = texts(picture.after("The ideal ranking", 2), "middle")
+        assert squares == list(map(str, grades[:min(25, len(ideal.terms))]))
+        own, best = [bars(group, "blue", "orange") for group in picture.charts()][:2]
         unit = best[0][3] / ideal.terms[0]
         for panel, value in (own, dcg), (best, ideal):
-            lengths = [term * unit for term in value.terms]
+            lengths = [term * unit for rank, term in zip(value.ranks, value.terms) if rank <= 25]
             assert [height for *_, height in panel] == pytest.approx(lengths, abs=0.1)
         totals = picture.after("The bars added up", 2)
-        ends = {line.get("class"): steps(line)[-1][1] for line in elements(totals, "path", "best", "total")}
-        assert (78 - ends["total"]) / (78 - ends["best"]) == pytest.approx(explanation.value, rel=0.01)
+        ends = {line.get("class"): steps(line)[-1][1] for line in elements(totals, "path", "line", "dashed")}
+        assert (78 - ends["line"]) / (78 - ends["dashed"]) == pytest.approx(explanation.value, rel=0.01)
         assert texts(picture.after("The bars added up", 1)) == [
-            f"total so far, at the end {figure(dcg)}",
-            f"that of the ideal ranking, at the end {figure(ideal)}"]
+            f"dcg so far, at the end {figure(dcg)}", f"ideal_dcg so far, at the end {figure(ideal)}"]
 
 
-def test_recall_levels_that_are_close_share_their_room():
-    _, picture = drawn(*TEN, "iprec_at_recall.0.4,0.41,0.55")
-    for i, labels in (3, ["0.4", "0.55"]), (4, ["0.6", "0.6"]):
-        assert texts(picture.after("The same precisions by recall", i), "middle") == labels
-
-
-@pytest.mark.parametrize("request_, cut, squares", [
-    ("P.3", 3, 3), ("P.9", 9, 9), ("ndcg_cut.10", 10, 10), ("P.12", 12, 10), ("Rprec", 5, 5),
-    ("Rprec_mult.0.2", 1, 1), ("Rprec_mult.0", 0, 0)])
-def test_only_ranks_that_count_are_drawn(request_, cut, squares):
+@pytest.mark.parametrize("request_, count, sentence", [
+    ("P.3", 1, "Only the first 3 count"), ("ndcg_cut.10", 4, "Only the first 10 count"),
+    ("P.12", 4, "Only the first 12 count"), ("Rprec", 3, ""), ("Rprec_mult.0", 0, "")])
+def test_only_ranks_that_count_have_bars(request_, count, sentence):
     _, picture = drawn(*TEN, request_)
-    ranks = texts(picture.row("rank"), "middle")
-    assert ranks == [str(rank) for rank in range(1, cut + 1)]
-    assert len(bars(picture.strips()[0])) == squares
-    assert (f". Only ranks up to {cut} count" in " ".join(picture.words())) == (cut < 10)
+    assert len(bars(picture.strips()[0])) == len(texts(picture.row("rank k"), "middle")) == 10
+    assert len(bars(picture.charts()[0])) == count
+    words = " ".join(picture.words())
+    assert sentence in words and ("Only the first" in words) == bool(sentence)
 
 
-@pytest.mark.parametrize("request_, last", [
-    ("map", "3000"), ("ndcg", "3000"), ("rbp", "3000"), ("P.1000", "1000"), ("11pt_avg", "3000")])
-def test_long_rankings_stay_readable_at_the_top(request_, last):
+@pytest.mark.parametrize("request_, counted", [
+    ("map", ""), ("ndcg", ""), ("rbp", ""), ("P.1000", "Only the first 1000 count. "), ("11pt_avg", "")])
+def test_long_rankings_stay_readable_at_the_top(request_, counted):
     chance = random.Random(1)
     scores = {f"GX{chance.randrange(1000):03d}-{chance.random() * 1e7:.0f}": -rank for rank in range(3000)}
     grades = {docno: chance.choice([0, 0, 1, 2]) for docno in scores if chance.random() < 0.5}
     _, picture = drawn({"1": grades}, {"1": scores}, request_)
     squares = bars(picture.strips()[0])
-    top = [x for x, _, width, height in squares if width == height]
-    others = [(x, width) for x, _, width, height in squares if width != height]
-    assert top == [83 + 16 * place for place in range(15)]
-    assert 100 < len(others) < 500 and all(327 < x < x + width < 462.1 for x, width in others)
-    ranks = texts(picture.row("rank"), "middle")
-    assert ranks[:16] == [*(str(rank) for rank in range(1, 16)), last] and {"20", "50"} <= set(ranks)
-    labels = [label for label in elements(picture.row("rank"), "text") if label.text != "rank"]
-    ends = sorted((place_of(label)[0], 2.8 * len(label.text)) for label in labels)
-    assert all(x + half < other - other_half for (x, half), (other, other_half) in zip(ends, ends[1:]))
-    assert len(texts(picture.row("document"), "start")) == 15
+    places = [pytest.approx(76 + 15.84 * place, abs=0.1) for place in range(25)]
+    assert [x - 1 for x, _, _, _ in squares] == places
+    assert {(width, height) for _, _, width, height in squares} == {(13.8, 13.8)}
+    assert texts(picture.row("rank k"), "middle") == [str(rank) for rank in range(1, 26)]
+    assert len(texts(picture.row("document"), "start")) == 25
+    words = " ".join(picture.words())
+    assert f". {counted}The first 25 are drawn" in words
+    assert ("(below rank 25)" in words) == (request_ != "11pt_avg")
 
 
-def test_highest_grade_is_seen_where_documents_share_a_place():
-    grades = {f"d{rank}": 2 if rank % 100 == 0 else rank % 2 for rank in range(3000)}
-    _, picture = drawn({"1": grades}, {"1": {docno: -rank for rank, docno in enumerate(grades)}}, "map")
-    squares = elements(picture.strips()[0], "rect", "good", "other")
-    places = {}
-    for square in squares:
-        is_highest = square.get("class") == "good" and "fill-opacity" not in square.attrib
-        places.setdefault(square.get("x"), []).append(is_highest)
-    assert sum(map(any, places.values())) > 15
-    assert all(highest[-1] for highest in places.values() if any(highest))  # the last one hides the others
+def test_brackets_join_documents_that_are_drawn():
+    for length, ends in (30, [25]), (25, [25]), (24, [24]):
+        run = {"1": {f"d{rank}": 1.0 for rank in range(10, 10 + length)}}
+        _, *brackets = drawn({"1": {"d10": 1}}, run, "map")[1].lines("tie")
+        lasts = [round((steps(bracket)[-1][0] - 76) * ends[0] / 396 + 0.5, 1) for bracket in brackets]
+        assert lasts == ends
 
 
 ODD = {  # a name, and how pictures show it
@@ -5549,13 +5594,14 @@ def test_names_from_files_are_bytes(tmp_path):
 
 
 @pytest.mark.parametrize("request_, numbers", [
-    ("dcg.1=-1,2=3", ["-1", "1.89", "-0.431"]),
-    ("dcg.1=1e90,2=1e99", ["1e+90", "6.3093e+98", "4.30677e+89"]),
-    ("dcg.1=1e-90,2=0", ["1e-90", "4.31e-91"]), ("dcg.1=1000,2=1023", ["1000", "645.441", "430.677"])])
+    ("dcg.1=-1,2=3", ["-1", "1.8928", "-0.4307"]),
+    ("dcg.1=1e90,2=1e99", ["1e+90", "6.309e+98", "4.307e+89"]),
+    ("dcg.1=1e-90,2=0", ["1e-90", "4.307e-91"]),
+    ("dcg.1=1000,2=1023", ["1000", "645.4411", "430.6766"])])
 def test_numbers_that_are_negative_large_or_small(request_, numbers):
     qrels, run = {"1": {"a": 1, "b": 2, "d": 1}}, {"1": {"a": 4, "b": 3, "c": 2, "d": 1}}
     _, picture = drawn(qrels, run, request_)
-    numbers_of_it, panel = (picture.after("A document adds", i) for i in (3, 4))
+    numbers_of_it, panel = (picture.after("What each document adds", i) for i in (3, 4))
     assert texts(numbers_of_it, "start", "middle") == numbers
     (_, y, _, height), (_, other_y, _, other_height), *_ = bars(panel)
     is_negative = numbers[0].startswith("-")
@@ -5565,7 +5611,17 @@ def test_numbers_that_are_negative_large_or_small(request_, numbers):
 @pytest.mark.parametrize("gain", ["5e-324", "0", "1e99"])
 def test_totals_of_any_size_are_drawn(gain):
     _, picture = drawn({"1": {"a": 1, "b": 1}}, {"1": {"a": 2.0, "b": 1.0}}, f"ndcg.1={gain}")
-    assert len(picture.lines("total")) == 2  # one in the legend
+    assert len(picture.lines("line")) == len(picture.lines("dashed")) == 2  # one in the legend
+
+
+def test_numbers_have_as_many_decimals_as_asked_for():
+    explanation, = trec_eval_ref.explain(*TEN, ["ndcg"])["1"]
+    for digits, end, places in (1, "3.4", [28, 260]), (12, "3.448459118879", [28, 28]):
+        picture = Drawn(trec_eval_ref.explanation_svg(explanation, digits=digits))
+        legend = picture.after("The bars added up", 1)
+        assert texts(legend)[0] == f"dcg so far, at the end {end}"
+        assert [place_of(label)[0] for label in elements(legend, "text")] == places  # one in a line if long
+        assert f"{1 / math.log2(5):.{digits}f}" in texts(picture.row("adds"))
 
 
 def test_several_values_are_no_picture():
@@ -5635,7 +5691,7 @@ def test_comparison_drawn():
     legend, first, second = [group for group in picture.groups if elements(group, "path", "mean")]
     assert texts(legend) == ["the run is better", "the run is worse", "mean difference",
                              "95 % confidence interval of the mean"]
-    assert kinds_of(first) == ["good"] * 4 + ["bad"] * 2 + ["interval"]
+    assert kinds_of(first) == ["blue"] * 4 + ["orange"] * 2 + ["interval"]
     falling = [0.5, 0.2, 0.1, 0.05, 0.0, -0.25]
     *topics, (_, interval_y, _, interval_height) = bars(first)
     unit, zero = topics[0][3] / 0.5, topics[0][1] + topics[0][3]
@@ -5646,7 +5702,7 @@ def test_comparison_drawn():
     mean, = elements(first, "path", "mean")
     assert steps(mean)[0][1] == pytest.approx(zero - 0.1 * unit, abs=0.1)
     assert texts(picture.row("topic"), "middle") == ["t4", "t6", "t1", "t5", "t3", "t2"]
-    assert kinds_of(second) == ["good", "bad", "bad"]
+    assert kinds_of(second) == ["blue", "orange", "orange"]
     assert bars(second)[2][3] == pytest.approx(0.125 * unit, abs=0.1)  # on the same scale
     lines = ["one: 4 better, 1 equal, 1 worse",
              "mean difference +0.1000, 95 % interval -0.1000 to +0.2000, p = 0.0312",
@@ -5664,9 +5720,9 @@ def test_comparison_of_many_topics():
     picture = Drawn(trec_eval_ref.comparison_svg("map", "baseline", [run]))
     _, panel = [group for group in picture.groups if elements(group, "path", "mean")]
     assert "topic" not in picture.words()  # their names have no room
-    heights = [height for _, _, _, height in bars(panel, "good")]
+    heights = [height for _, _, _, height in bars(panel, "blue")]
     assert heights == sorted(heights, reverse=True)
-    assert max(x + width for x, _, width, _ in bars(panel, "good", "bad")) < 442.1
+    assert max(x + width for x, _, width, _ in bars(panel, "blue", "orange")) < 452.1
 
 
 def test_picture_of_several_runs(tmp_path):

@@ -548,7 +548,7 @@ def relevant_retrieved(topic: JudgedRanking) -> float:
 def average_precision(topic: JudgedRanking) -> Value:
     """Average precision: the mean of the precisions at the relevant documents.
 
-        AP = (1 / R) * sum of P@k over the ranks k of relevant documents
+        AP = map = (1 / R) * sum of P@k over the ranks k of relevant documents
 
     A relevant document that is not retrieved has precision 0, so that the divisor
     is R and not the number of hits.  0 if R = 0 or if nothing relevant is retrieved.
@@ -960,8 +960,8 @@ def normalised_dcg(topic: JudgedRanking, gains: Gains) -> Value:
 
     ideal_dcg is the same sum for the ideal ranking, which has all judged documents of
     positive gain, retrieved or not, by descending gain.  Grade g has gain g unless a
-    parameter says otherwise, and unjudged documents have gain 0.  0 if no judged
-    document has a positive gain.
+    parameter says otherwise, and unjudged documents have gain 0.  The value is 0 if
+    no judged document has a positive gain.
 
     >>> round(normalised_dcg(example_ranking("102"), {}), 4)  # 2 / (2 + 1/log2(3)) = 2 / 2.6309
     0.7602
@@ -984,7 +984,7 @@ def ndcg_at_relevant(topic: JudgedRanking, gains: Gains) -> Value:
     positive gain by descending gain; past its end it is J(I).  v of the I documents
     are retrieved, and each of the others takes the value of the whole ranking.
     Grade g has gain g unless a parameter says otherwise, and unjudged documents have
-    gain 0.  0 if the sum is not positive (gains can be negative).
+    gain 0.  The value is 0 if the sum is not positive (gains can be negative).
 
     >>> round(ndcg_at_relevant(example_ranking("01", unretrieved="1"), {}), 4)  # 2 * (0.6309/1.6309) / 2
     0.3869
@@ -6346,40 +6346,34 @@ def _report_comparison_json(evaluated: Mapping[str, Evaluated], comparisons: Ite
 
 __all__ += ["ComparedRun", "comparison_svg", "explanation_svg"]
 
-_LEFT, _RIGHT = 82, 462  # where strips and charts begin and end; a picture is 480 wide, its letters 11 high
+_LEFT, _RIGHT = 76, 472  # where strips and charts begin and end; a picture is 480 wide, its letters 11 high
 
 # Colours of Okabe & Ito, which colour-blind people can tell apart, for a light page and for a dark one.
 _STYLE = """
 text { font: 11px Helvetica, Arial, sans-serif; fill: #222222 } text.title { font-size: 16px }
-.title, .head { font-weight: bold } .paper, text.on { fill: #ffffff } .other { fill: #d8d8d8 }
-.good, .dot { fill: #0072b2 } .area { fill: #0072b2; fill-opacity: 0.3 } .bad { fill: #d55e00 }
+.title, .head { font-weight: bold } .paper, text.on { fill: #ffffff } .grey { fill: #d8d8d8 }
+.blue { fill: #0072b2 } .orange { fill: #d55e00 } .area { fill: #b3d4e8; stroke: #0072b2 }
 .mean, .interval { fill: #009e73; stroke: #009e73 } .interval { fill-opacity: 0.4 }
-.open, .missed, .grid, .tie, .total, .best, .level { fill: none; stroke: #8a8a8a }
-.grid { stroke: #dddddd } .tie { stroke: #222222 }
-.missed, .total { stroke: #0072b2; stroke-width: 2 }
-.best, .level { stroke: #d55e00; stroke-width: 2 } .best { stroke-dasharray: 5 3 }
+.open, .missed, .grid, .tie, .line, .dashed, .level { fill: none; stroke: #8a8a8a }
+.grid { stroke: #dddddd } .tie, .missed { stroke: #222222 } .missed, .line { stroke-width: 2 }
+.line { stroke: #0072b2 } .dashed, .level { stroke: #d55e00; stroke-width: 2 }
+.dashed { stroke-dasharray: 5 3 }
 @media (prefers-color-scheme: dark) {
-text { fill: #e8e8e8 } .paper, text.on { fill: #16191d } .other { fill: #4a4f56 }
-.good, .dot, .area { fill: #56b4e9 } .bad { fill: #e69f00 } .grid { stroke: #3a3f46 }
-.tie { stroke: #e8e8e8 } .missed, .total { stroke: #56b4e9 } .best, .level { stroke: #e69f00 }
+text { fill: #e8e8e8 } .paper, text.on { fill: #16191d } .grey { fill: #4a4f56 }
+.blue { fill: #56b4e9 } .orange { fill: #e69f00 } .area { fill: #29485c; stroke: #56b4e9 }
+.grid { stroke: #3a3f46 } .tie, .missed { stroke: #e8e8e8 } .line { stroke: #56b4e9 }
+.dashed, .level { stroke: #e69f00 }
 }
 """
-
-
-class _Block(NamedTuple):
-    """A part of a picture, as wide as the picture: SVG elements between y = 0 and y = height."""
-
-    height: float
-    elements: list[str]
+_Block = tuple[float, list[str]]  # a part of a picture, as wide as the picture: its height, and SVG elements
 
 
 def _svg(title: str, description: Iterable[str], blocks: Iterable[_Block]) -> str:
     """Blocks, one below the other, as a picture with title and description for those who cannot see it."""
     groups, y = [], 8.0
-    for block in blocks:
-        elements = "\n".join(dict.fromkeys(block.elements))  # far down, ranks may be drawn in the same place
-        groups.append(f'<g transform="translate(0 {y:.1f})">\n{elements}\n</g>')
-        y += block.height
+    for height, elements in blocks:
+        groups.append("\n".join([f'<g transform="translate(0 {y:.1f})">', *elements, "</g>"]))
+        y += height
     return "\n".join([
         f'<svg xmlns="http://www.w3.org/2000/svg" version="1.1" viewBox="0 0 480 {math.ceil(y) + 8}">',
         f"<title>{_escaped(title)}</title>", "<desc>" + "\n".join(map(_escaped, description)) + "</desc>",
@@ -6407,9 +6401,10 @@ def _short_name(name: str) -> str:
     return shown if shown.isascii() else f"\u2068{shown}\u2069"
 
 
-def _short(value: float) -> str:
-    """A number as labels show it: with three digits, or whole."""
-    return f"{value:.3g}" if abs(value) < 100 else f"{value:.6g}"
+def _short_number(value: float, digits: int) -> str:
+    """A number as labels show it: as the text does, if that is short enough."""
+    shown = _figure(value, digits)
+    return shown if len(shown) < digits + 8 else f"{value:.{digits}g}"
 
 
 def _width(text: str) -> float:
@@ -6426,26 +6421,11 @@ def _label(x: float, y: float, text: str, anchor: str = "start", kind: str = "",
     return f'<text {place}{style} text-anchor="{anchor}">{_escaped(text)}</text>'
 
 
-def _labels_with_room(y: float, texts: Iterable[tuple[float, str]]) -> list[str]:
-    """Labels with their middle at x, without those that would overlap an earlier one."""
-    shown: list[tuple[float, str]] = []
-    for x, text in texts:
-        if all(abs(x - other) > (_width(text) + _width(earlier)) / 2 + 4 for other, earlier in shown):
-            shown.append((x, text))
-    return [_label(x, y, text, "middle") for x, text in shown]
-
-
 def _bar(x: float, y: float, width: float, height: float, kind: str, opacity: float = 1) -> str:
     """A rectangle with its upper left corner at x and y."""
     place = f'x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}"'
     shade = f' fill-opacity="{opacity:.2f}"' if opacity < 1 else ""
     return f'<rect {place} class="{kind}"{shade}/>'
-
-
-def _dot(x: float, y: float, kind: str) -> str:
-    """A point."""
-    radius = 2.5 if kind == "dot" else 5
-    return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius}" class="{kind}"/>'
 
 
 def _step_line(points: Sequence[tuple[float, float]], kind: str) -> str:
@@ -6463,27 +6443,23 @@ def _paragraph(text: str, kind: str = "") -> _Block:
     space = 6 if kind == "head" else 0
     lines = [_label(10, space + step * i - 4, line, kind=kind)
              for i, line in enumerate(textwrap.wrap(text, letters[kind]), start=1)]
-    return _Block(space + step * len(lines) + 2, lines)
+    return (space + step * len(lines) + 2, lines)
 
 
 def _legend(meanings: Mapping[str, str]) -> _Block:
-    """What each kind of sign means, as many in a line as fit."""
-    x, y, elements = 10.0, 2.0, []
-    for kind, meaning in meanings.items():
-        width = 18 + _width(meaning)
-        if x > 10 and x + width > 475:
-            x, y = 10.0, y + 16
-        if kind in ("dot", "level"):
-            elements.append(_dot(x + 6, y + 6, kind))
-        elif kind == "tie":
+    """What each kind of sign means, two in a line if there is room."""
+    columns = 2 if max(map(_width, meanings.values()), default=0.0) < 235 else 1
+    elements = []
+    for i, (kind, meaning) in enumerate(meanings.items()):
+        x, y = 10 + i % columns * 232, 2 + i // columns * 16
+        if kind == "tie":
             elements.append(_step_line([(x, y + 4), (x, y + 9), (x + 12, y + 4)], kind))
-        elif kind in ("total", "best", "mean"):
+        elif kind in ("line", "dashed", "mean"):
             elements.append(_step_line([(x, y + 6), (x + 13, y + 6)], kind))
         else:
             elements.append(_bar(x, y + 1, 11, 11, kind))
         elements.append(_label(x + 18, y + 10, meaning))
-        x += width + 8
-    return _Block(y + 18, elements)
+    return (math.ceil(len(meanings) / columns) * 16 + 2, elements)
 
 
 class _Axis(NamedTuple):
@@ -6497,138 +6473,95 @@ class _Axis(NamedTuple):
         """Where a value is."""
         return 8 + self.length * ((self.high - value) / (self.high - self.low))
 
-    def bar(self, x: float, width: float, value: float, kind: str) -> str:
-        """A bar from 0 to a value, with some space beside it unless it is narrow."""
-        gap = 1.0 if width > 4 else 0.0
-        top, bottom = self.y(max(value, 0.0)), self.y(min(value, 0.0))
-        return _bar(x + gap, top, width - 2 * gap, bottom - top, kind)
-
-    def chart(self, elements: Iterable[str]) -> _Block:
+    def chart(self, elements: Iterable[str], right: float = _RIGHT) -> _Block:
         """The elements before lines with values at both ends and half way up."""
         lines = []
         for value in (self.low, (self.low + self.high) / 2, self.high):
-            lines.append(_step_line([(_LEFT, self.y(value)), (_RIGHT, self.y(value))], "grid"))
-            lines.append(_label(_LEFT - 6, self.y(value) + 4, _short(value), "end"))
-        return _Block(self.length + 16, [*lines, *elements])
+            lines.append(_step_line([(_LEFT, self.y(value)), (right, self.y(value))], "grid"))
+            lines.append(_label(_LEFT - 6, self.y(value) + 4, f"{value:g}", "end"))
+        return (self.length + 16, [*lines, *elements])
 
 
 def _axis(values: Collection[float], least: float = 0.0) -> _Axis:
-    """The axis from 0 to the largest value or to `least`; as far downwards if there are negative values."""
-    high = max([least, *map(abs, values)]) or 1.0
+    """The axis from 0 to a round number that no value exceeds; as far downwards if there are negative values.
+
+    >>> _axis([3.4, 4.6]).high, _axis([0.2], least=1.0).high, _axis([0.03, -0.5]).low
+    (6.0, 1.0, -0.6)
+    """
+    largest = max([least, *map(abs, values)]) or 1.0
+    power = math.floor(math.log10(largest))
+    round_numbers = [float(f"{digit}e{power}") for digit in (1, 2, 4, 6, 10)]
+    high = next((number for number in round_numbers if largest <= number < math.inf), largest)
     return _Axis(-high if min(values, default=0.0) < 0 else 0.0, high, 70)
 
 
-class _Slots(NamedTuple):
-    """The horizontal axis: a slot for each rank, from 1 to the last.
+class _Document(NamedTuple):
+    """A document: its name, its grade, the kind of its square, and its gain as a part of the largest one."""
 
-    The first ranks have slots of the same width.  The others share what space is
-    left, ever closer to each other, so that the top of a long ranking stays readable.
-    """
+    name: str
+    grade: Optional[float]
+    kind: str
+    part: float
 
-    first: int
+
+class _Ranks(NamedTuple):
+    """The horizontal axis: how many ranks are drawn, and how wide each is."""
+
+    drawn: int
     width: float
-    last: int
-
-    def place(self, rank: int) -> tuple[float, float]:
-        """The left end of a rank's slot, and its width.  Slots of a width below 1 share their place."""
-        if rank <= self.first:
-            return _LEFT + (rank - 1) * self.width, self.width
-        begin = _LEFT + self.first * self.width + 6
-        scale = (_RIGHT - begin) / math.log(self.last / self.first)
-        left = begin + scale * math.log((rank - 1) / self.first)
-        width = scale * math.log(rank / (rank - 1))
-        return (left, width) if width >= 1 else (math.floor(left), 1.0)
 
     def middle(self, rank: int) -> float:
-        """The middle of a rank's slot."""
-        left, width = self.place(rank)
-        return left + width / 2
+        """The middle of a rank's place."""
+        return _LEFT + (rank - 0.5) * self.width
 
-    def row(self, head: str, texts: Mapping[int, str]) -> _Block:
-        """Texts at the first ranks, and their head.  All are turned if one is wider than its slot."""
-        import textwrap
-        heads = textwrap.wrap(head, 13)
-        widest = max(map(_width, texts.values()), default=0.0)
+    @property
+    def right(self) -> float:
+        """Where the last place ends."""
+        return _LEFT + self.drawn * self.width
+
+    def row(self, head: str, ranks: Iterable[int], cells: Iterable[Union[str, float]],
+            digits: int = 0) -> _Block:
+        """Texts or numbers at ranks, and their head.  All are turned if one is wider than its place."""
+        texts = [cell if isinstance(cell, str) else _short_number(cell, digits) for cell in cells]
+        widest = max(map(_width, texts), default=0.0)
         turned = widest > self.width
-        height = max(12.0 * len(heads), widest if turned else 12.0) + 4
-        elements = [_label(_LEFT - 6, height - 5 - 12 * i, line, "end")
-                    for i, line in enumerate(reversed(heads))]
-        for rank, text in texts.items():
-            if turned:
-                elements.append(_label(self.middle(rank) + 4, height - 5, text, turned=True))
-            elif text:
-                elements.append(_label(self.middle(rank), height - 5, text, "middle"))
-        return _Block(height, elements)
+        height = widest + 4 if turned else 16
+        elements = [_label(_LEFT - 6, height - 5, head, "end")]
+        shift, anchor = (4, "start") if turned else (0, "middle")
+        elements += [_label(self.middle(rank) + shift, height - 5, text, anchor, turned=turned)
+                     for rank, text in zip(ranks, texts)]
+        return (height, elements)
 
-    def ranks(self) -> _Block:
-        """The numbers of the first ranks, of the last one, and of some in between."""
-        row = self.row("rank", {rank: str(rank) for rank in range(1, self.first + 1)})
-        round_numbers = [step * 10 ** power for power in range(1, 9) for step in (1, 2, 5)]
-        far = [rank for rank in (self.last, *round_numbers) if self.first < rank <= self.last]
-        texts = [(self.middle(rank), str(rank)) for rank in far]
-        return _Block(row.height, [*row.elements, *_labels_with_room(row.height - 5, texts)])
+    def numbers(self) -> _Block:
+        """The row of the ranks themselves."""
+        return self.row("rank k", range(1, self.drawn + 1), range(1, self.drawn + 1))
 
-    def squares(self, grades: Sequence[Optional[float]], counted: Collection[float],
-                missed: bool = False) -> _Block:
-        """A strip of documents by rank, with their grades."""
+    def documents(self, documents: Sequence[_Document]) -> list[_Block]:
+        """A row of names, and a strip of squares with grades."""
         side = min(self.width - 2, 24)
-        elements = [_label(_LEFT - 6, side / 2 + 5, "grade", "end")]
-        for rank, grade in enumerate(grades[:self.first], start=1):
-            kind, opacity = ("missed", 1.0) if missed else _look(grade, counted)
-            middle, text = self.middle(rank), "" if grade is None else f"{grade:g}"
-            elements.append(_bar(middle - side / 2, 1, side, side, kind, opacity))
-            if kind != "open" and _width(text) <= side:
-                ink = "on" if kind == "good" and opacity > 0.7 else ""
-                elements.append(_label(middle, side / 2 + 5, text, "middle", ink))
-        far = [(grade, rank) for rank, grade in enumerate(grades, start=1) if rank > self.first]
-        if far:
-            begin, end = self.place(self.first + 1)[0], sum(self.place(len(grades)))
-            elements.append(_bar(begin, 1, end - begin, side, "open"))
-        judged = [(grade, rank) for grade, rank in far if grade is not None and grade >= 0]
-        for grade, rank in sorted(judged):  # the highest grade last, so that no other one hides it
-            left, width = self.place(rank)
-            elements.append(_bar(left, 1, width, side, *_look(grade, counted)))
-        return _Block(side + 3, elements)
+        squares = [_label(_LEFT - 6, side / 2 + 5, "grade", "end")]
+        for rank, (_, grade, kind, part) in enumerate(documents, start=1):
+            is_coloured = kind in ("blue", "orange")
+            opacity = 0.3 + 0.7 * part if is_coloured else 1.0
+            squares.append(_bar(self.middle(rank) - side / 2, 1, side, side, kind, opacity))
+            text = "" if kind == "open" else f"{grade:g}"
+            if text and _width(text) <= side:
+                ink = "on" if is_coloured and opacity > 0.7 else ""
+                squares.append(_label(self.middle(rank), side / 2 + 5, text, "middle", ink))
+        names = [document.name for document in documents]
+        return [self.row("document", itertools.count(1), names), (side + 3, squares)]
 
-    def bars(self, numbers: Mapping[int, float], axis: _Axis, kind: str) -> list[_Block]:
-        """A bar at each rank, and above them their heights at the first ranks."""
-        texts = {rank: _short(number) for rank, number in numbers.items() if rank <= self.first}
-        elements = [axis.bar(*self.place(rank), number, kind) for rank, number in numbers.items()]
-        return [self.row("height", texts), axis.chart(elements), self.ranks()]
-
-    def totals(self, added: Mapping[str, Mapping[int, float]], factor: float) -> list[_Block]:
-        """Running totals, times a factor, as step lines: by kind of line, what is added at which rank."""
-        totals = {kind: [factor * total for total in itertools.accumulate(terms.values(), initial=0.0)]
-                  for kind, terms in added.items()}
-        axis = _axis([total for line in totals.values() for total in line])
-        words = {"total": "total so far, at the end", "best": "that of the ideal ranking, at the end"}
-        meanings, lines = {}, []
-        for kind, terms in added.items():
-            places = [_LEFT, *map(self.middle, terms), _RIGHT]
-            heights = [axis.y(total) for total in (*totals[kind], totals[kind][-1])]
-            lines.append(_step_line(list(zip(places, heights)), kind))
-            meanings[kind] = f"{words[kind]} {_short(totals[kind][-1])}"
-        return [_legend(meanings), axis.chart(lines), self.ranks()]
+    def bar(self, axis: _Axis, rank: int, number: float, kind: str) -> str:
+        """A bar from 0 to a number, with some space beside it unless it is narrow."""
+        gap = 1.0 if self.width > 4 else 0.0
+        left, top, bottom = self.middle(rank) - self.width / 2, max(number, 0.0), min(number, 0.0)
+        return _bar(left + gap, axis.y(top), self.width - 2 * gap, axis.y(bottom) - axis.y(top), kind)
 
 
-def _look(grade: Optional[float], counted: Collection[float]) -> tuple[str, float]:
-    """The kind of a document's square, and its opacity, which grows with a grade that counts."""
-    if grade is None or grade < 0:
-        return "open", 1.0
-    if grade in counted:
-        return "good", 0.3 + 0.7 * grade / (max(counted) or 1)
-    return "other", 1.0
-
-
-_BARS = {  # what the bars are, where the formula does not say it
-    **dict.fromkeys(("map", "gm_map", "map_cut", "yaap", "iprec_at_recall", "11pt_avg"),
-                    "The precision at each relevant document: hits (relevant so far) / rank"),
-    **dict.fromkeys(("bpref", "gm_bpref"),
-                    "A relevant document adds 1 - n / min(R, NR); n: judged nonrelevant above it"),
-    **dict.fromkeys(("dcg", "ndcg", "ndcg_cut"),
-                    "A document adds its gain, divided by log2(k+1) where k is its rank"),
-    "rbp": "A document adds gain * p^(k-1): its gain times the chance to get there",
-}
+_OF_PRECISIONS = ("map", "gm_map", "map_cut", "yaap", "iprec_at_recall", "11pt_avg")
+_ROWS = {  # other heads than in the text, for some rows of numbers
+    "hits(rank)": "hits so far", "log2(rank+1)": "log2(k + 1)", "p^(rank-1)": "p^(k-1)",
+    "gain from 0 to 1": "gain", "cost(rank)": "cost(k)", "s(rank)": "s(k)"}
 
 
 def explanation_svg(explanation: Union[Explanation, Sequence[Explanation]], digits: int = 4) -> str:
@@ -6661,11 +6594,12 @@ def explanation_svg(explanation: Union[Explanation, Sequence[Explanation]], digi
             description += _working(each.column, each.value, digits)
     if first.note:
         working.append(f"printed as 0: {first.note}")
-    summary, formula, symbols, _ = _documentation(measure.function)
-    head = [_paragraph(title, "title"), *map(_paragraph, [summary, *formula, " ".join(symbols)])]
-    is_interpolated = measure.name in ("iprec_at_recall", "11pt_avg")
-    blocks = _interpolation_blocks(explanations) if is_interpolated else _sum_blocks(first)
-    return _svg(title, description, [*head, *blocks, *(_paragraph(line, "head") for line in working)])
+    summary, *lines = _meaning(column)
+    formula = [line.strip() for line in lines if line.startswith("  ")]
+    symbols = " ".join([line for line in lines if not line.startswith("  ")])
+    return _svg(title, description, [
+        _paragraph(title, "title"), *map(_paragraph, [summary, *formula, symbols]),
+        *_value_blocks(explanations, digits), *(_paragraph(line, "head") for line in working)])
 
 
 def _why_no_picture(explanation: Explanation) -> str:
@@ -6681,167 +6615,179 @@ def _why_no_picture(explanation: Explanation) -> str:
     return "it is no sum over the ranks" if has_labels or name in ("ndcg_rel", "Rndcg") else ""
 
 
-def _sum_blocks(explanation: Explanation) -> list[_Block]:
-    """The ranking, what each document adds, and the running total; for nDCG also for the ideal ranking."""
-    column, view, value = explanation.column, explanation.views[0], cast(Value, explanation.value)
-    name, sums = column.measure.name, {"total": value}
-    if name in ("ndcg", "ndcg_cut"):
-        sums = dict(zip(("total", "best"), value.working[1:]))
-    elif name == "ideal_dcg":
-        sums = {"best": value}
-    elif name in ("gm_map", "gm_bpref"):
-        sums = {"total": value.working[1]}  # of which the value is the logarithm
-    how, factor, divisor = "", 1.0, _divisor_of_sum(sums.get("total", value))
-    if divisor:
-        how, factor = f", divided by {_short(divisor)}", 1 / divisor
-        how += " (R: all relevant documents)" if name in _BARS else ""
-    elif name == "rbp":
-        factor = 1 - column.arguments[0]
-        how = f", times 1 - p = {_short(factor)}"
-    added = {kind: cast(dict[int, float], dict(zip(each.ranks, each.terms))) for kind, each in sums.items()}
-    axis = _axis([number for numbers in added.values() for number in numbers.values()], least=1.0)
-    slots = _slots(column, view.judged, len(added.get("best", ())))
-    blocks = _ranking(column, view, slots)
-    if "total" in added:
-        blocks += _added(column, view.judged, slots, added["total"], axis)
-    if "best" in added:
-        blocks += [*_ideal_ranking(column, view.judged, slots), *slots.bars(added["best"], axis, "bad")]
-    blocks += [_paragraph(f"The bars added up{how}", "head"), *slots.totals(added, factor)]
-    if name not in _NOT_OF_RELEVANT:
-        blocks += _missed(column, view, slots)
-    if name == "map":
-        blocks += [_paragraph("The value as an area: each relevant document adds a column", "head"),
-                   *_recall_precision(view.judged, {})]
-    return blocks
-
-
-def _interpolation_blocks(explanations: Sequence[Explanation]) -> list[_Block]:
-    """The precisions at relevant documents by rank, and by recall with the values at recall levels."""
+def _value_blocks(explanations: Sequence[Explanation], digits: int) -> list[_Block]:
+    """The ranking, what each document adds, and the running totals, or precision by recall."""
     column, view, value = explanations[0].column, explanations[0].views[0], cast(Value, explanations[0].value)
-    levels = {each.column.arguments[0]: cast(float, each.value) for each in explanations}
-    if column.measure.name == "11pt_avg":
-        levels = dict(zip(column.arguments[0], reversed(value.terms)))
-    topic, slots = view.judged, _slots(column, view.judged)
-    precisions = dict(zip(topic.relevant_ranks, topic.precisions))
-    return [*_ranking(column, view, slots), *_added(column, topic, slots, precisions, _axis([1.0])),
-            *_missed(column, view, slots),
-            _paragraph("The same precisions by recall", "head"), *_recall_precision(topic, levels)]
+    name, topic = column.measure.name, view.judged
+    sums = {"total": value}
+    if name in ("ndcg", "ndcg_cut"):
+        sums = dict(zip(("dcg", "ideal_dcg"), value.working[1:]))
+    elif name in ("dcg", "ideal_dcg"):
+        sums = {name: value}
+    elif name in _LOGARITHMS:
+        sums = {"total": value.working[1]}
+    elif name in _INTERPOLATED:
+        sums = {"": add_up(topic.relevant_ranks, topic.precisions)}
+    lengths = [topic.num_ret, *(len(each.ranks) for label, each in sums.items() if label == "ideal_dcg")]
+    drawn = min(max(lengths), 25)  # so many have room for their names
+    ranks = _Ranks(drawn, (_RIGHT - _LEFT) / max(drawn, 10))
+    axis = _axis([term for each in sums.values() for term in each.terms], least=1.0)
+    blocks = _ranking(column, view, ranks)
+    for label, each in sums.items():
+        blocks += _added(column, view, ranks, axis, label, each, digits)
+    if name in _INTERPOLATED:
+        levels = {each.column.arguments[0]: cast(float, each.value) for each in explanations}
+        if name == "11pt_avg":
+            levels = dict(zip(column.arguments[0], reversed(value.terms)))
+        return blocks + _by_recall(topic, levels, digits)
+    blocks += _totals(column, ranks, sums, digits)
+    return blocks + _by_recall(topic, {}, digits) if name == "map" else blocks
 
 
-def _slots(column: Column, topic: JudgedRanking, ideal_length: int = 0) -> _Slots:
-    """The horizontal axis for all ranks, or for those that count."""
-    last = max(topic.num_ret, ideal_length)
+def _documents(column: Column, view: View) -> tuple[list[_Document], list[_Document]]:
+    """The ranking, and the documents that would add something but are not in it."""
+    gains = {grade: _gain(column, view.judged, grade) for *_, grade, _ in view.ranking}
+    gains.update({grade: _gain(column, view.judged, grade) for _, grade in view.missed})
+    largest = max(gains.values(), default=0.0) or 1.0
+    documents = []
+    for docno, _, grade, _ in view.ranking:
+        kind = "blue" if gains[grade] > 0 else "grey"
+        if grade is None or grade < 0:
+            kind = "open"
+        documents.append(_Document(_short_name(docno), grade, kind, gains[grade] / largest))
+    return documents, [_Document(_short_name(docno), grade, "missed", gains[grade] / largest)
+                       for docno, grade in view.missed if gains[grade] > 0]
+
+
+def _gain(column: Column, topic: JudgedRanking, grade: Optional[float]) -> float:
+    """The gain of a grade or, to measures that know none, 1 if it is relevant; 0 if it adds nothing."""
+    if grade is None or not _can_add(column, topic, grade):
+        return 0.0
+    if column.settings.grades_as:
+        grade = cast(float, _regraded({"": int(grade)}, column.settings.grades_as)[""])
+    return float(_gains_of(column.arguments).get(int(grade), grade)) if _is_of_gains(column) else 1.0
+
+
+def _ranking(column: Column, view: View, ranks: _Ranks) -> list[_Block]:
+    """The documents by rank, with what the signs mean, and those that are missing from the ranking."""
+    topic, meaning = view.judged, " ".join(_meaning(column))
+    documents, missed = _documents(column, view)
+    found = len([document for document in documents if document.kind == "blue"])
+    shown = documents[:ranks.drawn]
+    all_of_them = f"R = {topic.num_rel} relevant ones"
+    meanings = {"blue": f"relevant: grade {topic.relevance_level} or higher", "grey": "judged nonrelevant",
+                "open": "not judged", "tie": "equal scores: the greater docno first"}
+    if _is_of_gains(column):
+        all_of_them = f"{found + len(missed)} that have a gain"
+        meanings.update(blue="with a gain (stronger: larger gain)", grey="without a gain")
+    head = f"The ranking: N = {topic.num_ret} documents, with {found} of the {all_of_them}"
+    if "NR" in meaning:
+        head += f"; NR = {topic.num_nonrel}"
     if column.measure.parameters.kind == "cutoffs":
-        last = column.arguments[0]
-    elif column.measure.name in ("Rprec", "Rprec_mult"):
-        multiple, = column.arguments or (1.0,)
-        last = _mostly_up(multiple * topic.num_rel)
-    if last > 25:  # so many have room for numbers
-        return _Slots(15, 16.0, last)
-    return _Slots(last, min((_RIGHT - _LEFT) / max(last, 1), 36.0), last)
-
-
-def _ranking(column: Column, view: View, slots: _Slots) -> list[_Block]:
-    """The documents by rank, with brackets below those of the same score, and what the signs mean."""
-    topic, shown = view.judged, view.ranking[:slots.last]
-    head = (f"The ranking (N = {topic.num_ret}). Judged in all: R = {topic.num_rel} relevant, "
-            f"NR = {topic.num_nonrel} nonrelevant")
-    if slots.last < topic.num_ret:
-        head += f". Only ranks up to {slots.last} count"
+        head += f". Only the first {column.arguments[0]} count"
+    if ranks.drawn < topic.num_ret:
+        head += f". The first {ranks.drawn} are drawn"
     brackets = []
-    kept = list(topic.release.keep_scores([score for _, score, *_ in shown]))
-    for _, tied in itertools.groupby(range(1, len(kept) + 1), key=lambda rank: kept[rank - 1]):
-        first, *others = map(slots.middle, tied)
+    scores = topic.release.keep_scores([score for _, score, *_ in view.ranking[:ranks.drawn]])
+    for _, tied in itertools.groupby(enumerate(scores, start=1), key=lambda place: place[1]):
+        first, *others = [ranks.middle(rank) for rank, _ in tied]
         if others:
             brackets.append(_step_line([(first, 1), (first, 6), (others[-1], 1)], "tie"))
-    grades, counted = [grade for *_, grade, _ in shown], _counted(column, topic)
-    meanings = {"good": f"relevant: grade {topic.relevance_level} or higher", "other": "judged nonrelevant"}
-    if _is_of_gains(column):
-        meanings = {"good": "with a gain", "other": "without a gain"}
-    meanings["good"] += " (stronger: higher grade)" if len(counted.intersection(grades)) > 1 else ""
-    meanings["open"] = "not judged"
-    meanings["tie"] = "equal scores, ordered by docno"
-    kinds = {_look(grade, counted)[0] for grade in grades}.union(["tie"] if brackets else [])
-    names = {rank: _short_name(docno) for rank, (docno, *_) in enumerate(shown[:slots.first], start=1)}
-    return [_paragraph(head, "head"), _legend({kind: meanings[kind] for kind in meanings if kind in kinds}),
-            slots.row("document", names), slots.squares(grades, counted),
-            *([_Block(7, brackets)] if brackets else []), slots.ranks()]
-
-
-def _counted(column: Column, topic: JudgedRanking) -> set[int]:
-    """The grades that are relevant or, to a measure of gains, have one."""
-    return {grade for grade in topic.grade_counts if _can_add(column, topic, grade)}
-
-
-def _added(column: Column, topic: JudgedRanking, slots: _Slots, numbers: Mapping[int, float],
-           axis: _Axis) -> list[_Block]:
-    """What each document adds, as bars, and above them what it takes to work that out."""
-    name, rows = column.measure.name, []
-    for head in _DETAILS.get(name, ()):
-        if head != "ideal gain" or name == "G":
-            details = {rank: _detail(head, topic, rank, column.arguments) for rank in numbers
-                       if rank <= slots.first}
-            rows.append(slots.row(head, {rank: _short(detail or 0) for rank, detail in details.items()}))
-    return [_paragraph(_BARS.get(name, "What each document adds to the sum"), "head"),
-            *rows, *slots.bars(numbers, axis, "good")]
-
-
-def _ideal_ranking(column: Column, topic: JudgedRanking, slots: _Slots) -> list[_Block]:
-    """The documents of the ideal ranking by their grades."""
-    counted, gains = _counted(column, topic), _gains_of(column.arguments)
-    grades: list[Optional[float]] = []
-    for grade in sorted(counted, key=lambda grade: (gains.get(grade, grade), grade), reverse=True):
-        grades += [grade] * topic.grade_counts[grade]
-    return [_paragraph("The ideal ranking: all judged documents with a gain, the largest first", "head"),
-            slots.squares(grades[:slots.last], counted)]
-
-
-def _missed(column: Column, view: View, slots: _Slots) -> list[_Block]:
-    """The documents that would add something but were not retrieved, as empty squares."""
-    counted = _counted(column, view.judged)
-    missed = [(docno, grade) for docno, grade in view.missed if grade in counted]
-    if not missed:
-        return []
-    shown = missed[:int((_RIGHT - _LEFT) // slots.width)]
-    head = f"Missing from the ranking, so adding nothing: {_plural(len(missed), 'document')}"
-    if len(shown) < len(missed):
-        head += f"; the first {len(shown)} are shown"
-    row = _Slots(len(shown), slots.width, len(shown))
-    names = {place: _short_name(docno) for place, (docno, _) in enumerate(shown, start=1)}
-    return [_paragraph(head, "head"), row.row("document", names),
-            row.squares([grade for _, grade in shown], counted, missed=True)]
-
-
-def _recall_precision(topic: JudgedRanking, levels: Mapping[float, float]) -> list[_Block]:
-    """Precision by recall, with the values at recall levels or, without levels, with the area that is AP."""
-    axis = _Axis(0.0, 1.0, 120)
-    unit = (_RIGHT - _LEFT) / max(topic.num_rel, 1)  # the width of a relevant document
-    best = list(itertools.accumulate(reversed(topic.precisions), max))[::-1]
-    meanings = {"dot": "a relevant document: recall and precision at its rank"}
-    signs = [_dot(_LEFT + i * unit, axis.y(precision), "dot")
-             for i, precision in enumerate(topic.precisions, start=1)]
-    if levels:
-        meanings["level"] = "value at a recall level (which is rounded to whole documents)"
-        signs += [_dot(_LEFT + (_RIGHT - _LEFT) * level, axis.y(value), "level")
-                  for level, value in levels.items() if level <= 1]
-    else:
-        meanings["area"] = "its column: 1 / R wide, and as high as the precision"
-        signs += [axis.bar(_LEFT + i * unit, unit, precision, "area")
-                  for i, precision in enumerate(topic.precisions)]
-    meanings["best"] = "interpolated: the best precision at that recall or beyond"
-    ends = [*(_LEFT + i * unit for i in range(topic.hits + 1)), _RIGHT]
-    heights = [axis.y(precision) for precision in (*best, 0.0, 0.0)]
-    stairs = [(ends[0], heights[0]), *zip(ends, heights)]
-    chart = axis.chart([*signs, _step_line(stairs, "best")])
-    chart.elements.append(_label(_LEFT - 22, axis.y(0.75) + 4, "precision", "end"))
-    rows = {"recall": [(level, _short(level)) for level in sorted(levels) or (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)]}
-    if levels:
-        rows["value"] = [(level, _short(levels[level])) for level in sorted(levels)]
-    blocks = [_legend(meanings), chart]
-    for head, texts in rows.items():
-        places = [(_LEFT + (_RIGHT - _LEFT) * level, text) for level, text in texts if level <= 1]
-        blocks.append(_Block(14, [_label(_LEFT - 22, 9, head, "end"), *_labels_with_room(9, places)]))
+    kinds = {document.kind for document in shown}.union(["tie"] if brackets else [])
+    blocks = [_paragraph(head, "head"), _legend({kind: meanings[kind] for kind in meanings if kind in kinds}),
+              *ranks.documents(shown), (7 if brackets else 0, brackets), ranks.numbers()]
+    if missed and column.measure.name not in _NOT_OF_RELEVANT:
+        most, text = max(ranks.drawn, 10), "What is missing adds 0"
+        if "ideal ranking" in meaning:
+            text += ", but is part of the ideal ranking"
+        elif re.search(r"\bR\b", meaning):
+            text += ", but counts in R"
+        if len(missed) > most:
+            text += f". {most} of them are drawn"
+        blocks += [_paragraph(f"Not in the ranking: {len(missed)} of the {all_of_them}", "head"),
+                   _paragraph(text), *ranks.documents(missed[:most])]
     return blocks
+
+
+def _added(column: Column, view: View, ranks: _Ranks, axis: _Axis, label: str, value: Value,
+           digits: int) -> list[_Block]:
+    """What each document adds, in numbers and as bars, and what it takes to work that out."""
+    name, kind, adds = column.measure.name, "blue", "adds"
+    drawn = [rank for rank in cast(Sequence[int], value.ranks) if rank <= ranks.drawn]
+    heads = [head for head in _DETAILS.get(name, ()) if head != "ideal gain" or name == "G"]
+    blocks = [_paragraph("What each document adds", "head")]
+    if name in _OF_PRECISIONS:
+        heads, adds = ["hits(rank)"], "precision"
+        blocks = [_paragraph("The precision at each relevant document: hits so far / k", "head")]
+    elif label == "ideal_dcg":
+        heads, kind = list(_DETAILS[label]), "orange"
+        documents, missed = _documents(column, view)
+        ideal = [each._replace(kind=kind) for each in documents if each.kind == "blue"] + missed
+        ideal.sort(key=lambda document: -document.part)
+        blocks = [_paragraph("The ideal ranking: all documents that have a gain, the largest first", "head"),
+                  *ranks.documents(ideal[:len(drawn)])]
+    for head in heads:
+        details = [_detail(head, view.judged, rank, column.arguments) or 0 for rank in drawn]
+        blocks.append(ranks.row(_ROWS.get(head, head), drawn, details, digits))
+    bars = [ranks.bar(axis, rank, term, kind) for rank, term in zip(drawn, value.terms)]
+    return [*blocks, ranks.row(adds, drawn, value.terms, digits), axis.chart(bars, ranks.right),
+            ranks.numbers()]
+
+
+def _totals(column: Column, ranks: _Ranks, sums: Mapping[str, Value], digits: int) -> list[_Block]:
+    """The running totals as lines, and the sums that they end with written out."""
+    suffix, factor = "", 1.0
+    divisor = _divisor_of_sum(next(iter(sums.values())))
+    if divisor:
+        suffix, factor = f" / {divisor:.6g}", 1 / divisor
+    elif column.measure.name == "rbp":
+        factor = 1 - column.arguments[0]
+        suffix = f" * {factor:.4g}"
+    totals = {label: [factor * total for total in itertools.accumulate(value.terms, initial=0.0)]
+              for label, value in sums.items()}
+    axis = _axis([total for line in totals.values() for total in line], least=1.0)
+    meanings, lines, written_out = {}, [], []
+    for label, value in sums.items():
+        drawn = [rank for rank in cast(Sequence[int], value.ranks) if rank <= ranks.drawn]
+        places = [_LEFT, *map(ranks.middle, drawn), ranks.right]
+        heights = [axis.y(total) for total in (*totals[label][:len(drawn) + 1], totals[label][-1])]
+        kind = "dashed" if label == "ideal_dcg" else "line"
+        lines.append(_step_line(list(zip(places, heights)), kind))
+        meanings[kind] = f"{label}{suffix} so far, at the end {_short_number(totals[label][-1], digits)}"
+        terms = [_short_number(term, digits) for term in value.terms[:len(drawn)] if term]
+        below = value.terms[len(drawn):]
+        if below:
+            terms.append(f"{_short_number(add_up((), below), digits)} (below rank {ranks.drawn})")
+        if len(terms) > 1:
+            total = _short_number(add_up((), value.terms), digits)
+            written_out.append(_paragraph(f"{label} = {' + '.join(terms)} = {total}"))
+    return [_paragraph("The bars added up", "head"), _legend(meanings),
+            axis.chart(reversed(lines), ranks.right), ranks.numbers(), *written_out]
+
+
+def _by_recall(topic: JudgedRanking, levels: Mapping[float, float], digits: int) -> list[_Block]:
+    """Precision by recall: with values at recall levels or, if there are none, the area that is AP."""
+    axis, width = _Axis(0.0, 1.0, 120), _RIGHT - _LEFT
+    places = [_LEFT + width * hits / max(topic.num_rel, 1) for hits in range(topic.hits + 1)]
+    best = list(itertools.accumulate(reversed(topic.precisions), max))[::-1]
+    heights = [axis.y(precision) for precision in (*(best if levels else topic.precisions), 0.0, 0.0)]
+    stairs = list(zip([*places, _RIGHT], heights))
+    signs = [_step_line(stairs, "dashed") if levels else _step_line([(_LEFT, axis.y(0)), *stairs], "area")]
+    signs += [_bar(_LEFT + width * level - 4, axis.y(value) - 4, 8, 8, "level")
+              for level, value in levels.items() if level <= 1]
+    signs += [_bar(x - 2, axis.y(precision) - 2, 4, 4, "blue")
+              for x, precision in zip(places[1:], topic.precisions)]
+    ticks = [_label(_LEFT + width * tenth / 10, 9, f"{tenth / 10:g}", "middle") for tenth in range(11)]
+    head, below = "The value as an area: each relevant document is 1 / R wide", []
+    meanings = {"blue": "a relevant document"}
+    if levels:
+        head = "The same precisions by recall"
+        meanings.update(dashed="the best at that recall or beyond", level="value at a recall level")
+        values = [f"{_short_number(value, digits)} at {level:g}" for level, value in levels.items()]
+        below = [_paragraph(f"Values at recall levels, rounded to whole documents: {', '.join(values)}")]
+    return [_paragraph(head, "head"), _legend(meanings), (14, [_label(_LEFT - 6, 12, "precision", "end")]),
+            axis.chart(signs), (14, [_label(_LEFT - 22, 9, "recall", "end"), *ticks]), *below,
+            _paragraph("Recall is hits so far / R. What is not in the ranking has height 0.")]
 
 
 class ComparedRun(NamedTuple):
@@ -6874,7 +6820,7 @@ def comparison_svg(measure: str, baseline: str, runs: Sequence[ComparedRun], dig
     """
     title = f"{_shown_name(measure)} of {_plural(len(runs), 'run')} compared with {_short_name(baseline)}"
     key = f"Each bar is a topic: {_shown_name(measure)} of the run less that of {_short_name(baseline)}."
-    meanings = {"good": "the run is better", "bad": "the run is worse", "mean": "mean difference",
+    meanings = {"blue": "the run is better", "orange": "the run is worse", "mean": "mean difference",
                 "interval": "95 % confidence interval of the mean"}
     scale = [0.0]
     for run in runs:
@@ -6883,10 +6829,20 @@ def comparison_svg(measure: str, baseline: str, runs: Sequence[ComparedRun], dig
     blocks, description = [_paragraph(title, "title"), _paragraph(key), _legend(meanings)], [key]
     for run in runs:
         falling = sorted(run.differences.items(), key=lambda item: (-item[1], item[0]))
-        lines = _in_words(run, falling, digits)
-        blocks += [_paragraph(lines[0], "head"), *_difference_chart(run, falling, axis),
-                   *map(_paragraph, lines[1:])]
-        description += lines
+        head, *lines = _in_words(run, falling, digits)
+        topics = _Ranks(len(falling), min((_RIGHT - 20 - _LEFT) / max(len(falling), 1), 24.0))
+        signs = [topics.bar(axis, place, difference, "blue" if difference > 0 else "orange")
+                 for place, (_, difference) in enumerate(falling, start=1)]
+        if run.interval is not None:
+            low, high = run.interval
+            signs.append(_bar(_RIGHT - 10, axis.y(high), 8, axis.y(low) - axis.y(high), "interval"))
+        signs.append(_step_line([(_LEFT, axis.y(run.mean)), (_RIGHT, axis.y(run.mean))], "mean"))
+        blocks += [_paragraph(head, "head"), axis.chart(signs)]
+        if len(falling) <= 25:  # else their names have no room
+            names = [_short_name(topic) for topic, _ in falling]
+            blocks.append(topics.row("topic", itertools.count(1), names))
+        blocks += map(_paragraph, lines)
+        description += [head, *lines]
     return _svg(title, description, blocks)
 
 
@@ -6926,20 +6882,6 @@ def _in_words(run: ComparedRun, falling: Sequence[tuple[str, float]], digits: in
             topics = [f"{_short_name(topic)} ({difference:+.{digits}f})" for topic, difference in extremes]
             lines.append(f"{head}: {', '.join(topics)}")
     return lines
-
-
-def _difference_chart(run: ComparedRun, falling: Sequence[tuple[str, float]], axis: _Axis) -> list[_Block]:
-    """The differences as bars, the largest first, with their mean and its interval."""
-    size = len(falling)
-    slots = _Slots(size, min((_RIGHT - 20 - _LEFT) / max(size, 1), 24.0), size)
-    elements = [axis.bar(*slots.place(rank), difference, "good" if difference > 0 else "bad")
-                for rank, (_, difference) in enumerate(falling, start=1)]
-    if run.interval is not None:
-        low, high = run.interval
-        elements.append(_bar(_RIGHT - 10, axis.y(high), 8, axis.y(low) - axis.y(high), "interval"))
-    elements.append(_step_line([(_LEFT, axis.y(run.mean)), (_RIGHT, axis.y(run.mean))], "mean"))
-    names = {rank: _short_name(topic) for rank, (topic, _) in enumerate(falling, start=1)}
-    return [axis.chart(elements), *([slots.row("topic", names)] if size <= 25 else [])]
 
 
 # ---- Auditing ----
