@@ -485,11 +485,12 @@ def measure(name: str, parameters: Parameters = Parameters(),
 
 # ---- The measures ----
 # One function for each measure, in the order in which trec_eval prints them.  N is the
-# number of documents retrieved, R that of the relevant ones, and hits(k) that of
-# the relevant ones among the first k; P@k is hits(k) / k.  What other symbols
-# mean, the paragraph after a formula says.  A measure without a source is
-# trec_eval's own, or in any textbook (Manning, Raghavan & Schuetze, 2008,
-# Introduction to Information Retrieval, chapter 8).
+# number of documents retrieved, R that of the relevant ones, and hits(k) that of the
+# relevant ones among the first k; P@k is hits(k) / k.  Unjudged documents are not in
+# the judgments, or have a negative grade there.  What other symbols mean, the paragraph
+# after a formula says.  A measure without a source is trec_eval's own, or in any
+# textbook (Manning, Raghavan & Schuetze, 2008, Introduction to Information Retrieval,
+# chapter 8).
 
 
 @measure("runid", summary="run tag", summary_only=True, is_of_set=True, rel_formats=None)
@@ -550,8 +551,8 @@ def average_precision(topic: JudgedRanking) -> Value:
 
         AP = (1 / R) * sum of P@k over the ranks k of relevant documents
 
-    A relevant document that is not retrieved has precision 0, so that the divisor
-    is R and not the number of hits.  0 if R = 0 or if nothing relevant is retrieved.
+    A relevant document that is not retrieved has precision 0, so that the divisor is R and
+    not the number of hits.  The value is 0 if R = 0 or if nothing relevant is retrieved.
 
     >>> topic = example_ranking("1010010010", unretrieved="1")
     >>> round(average_precision(topic), 4)  # (1/1 + 2/3 + 3/6 + 4/9 + 0) / 5
@@ -600,7 +601,7 @@ def r_precision(topic: JudgedRanking) -> Value:
 
         Rprec = hits(R) / R
 
-    0 if R = 0.  R divides even if fewer documents were retrieved.
+    R divides even if fewer documents were retrieved.  The value is 0 if R = 0.
 
     >>> r_precision(example_ranking("10100", unretrieved="1"))  # R = 3: ranks 1 to 3 hold two
     0.6666666666666666
@@ -615,20 +616,21 @@ def binary_preference(topic: JudgedRanking) -> Value:
     """bpref: how rarely judged nonrelevant documents precede relevant ones.
 
         bpref = (1 / R) * sum over retrieved relevant documents of b
-        b = 1 - min(n, R) / min(R, NR), and b = 1 if n = 0
+        b = 1 - min(n, R) / min(R, NR)
+        b = 1 if n = 0, also when NR = 0
 
-    n is the number of judged nonrelevant documents above the relevant one, NR
-    that of all judged nonrelevant documents, retrieved or not.  Unjudged
-    documents play no part, so that incomplete judgments do little harm.  0 if
-    R = 0 or if nothing relevant is retrieved.
+    n is the number of judged nonrelevant documents above the relevant one, and NR is
+    the number of all judged nonrelevant documents, retrieved or not.  Unjudged documents
+    play no part.  The value is 0 if R = 0 or if nothing relevant is retrieved.
 
     >>> binary_preference(example_ranking("10-1", unretrieved="0"))  # b = 1 and 1 - 1/2
     0.75
     >>> binary_preference(example_ranking("01", unretrieved="1"))  # b = 1 - 1/1, and one not retrieved
     0.0
 
-    The paper has b = 1 - n/R.  Source: Buckley & Voorhees (2004), Retrieval
-    evaluation with incomplete information, SIGIR, 25-32.
+    Incomplete judgments do it little harm.  The paper has b = 1 - n/R.  Source:
+    Buckley & Voorhees (2004), Retrieval evaluation with incomplete information,
+    SIGIR, 25-32.
     """
     r = topic.num_rel
     bound = min(r, topic.num_nonrel)
@@ -645,7 +647,7 @@ def reciprocal_rank(topic: JudgedRanking) -> Value:
 
         recip_rank = 1 / (rank of the first relevant document)
 
-    0 if none is retrieved.  The mean over the topics is known as MRR.
+    The value is 0 if none is retrieved.  The mean over the topics is known as MRR.
 
     >>> reciprocal_rank(example_ranking("0-11"))
     0.3333333333333333
@@ -663,8 +665,8 @@ def interpolated_precision(topic: JudgedRanking, level: float) -> Value:
         iprec_at_recall(level) = max of P@k over ranks k from the m-th relevant document on
 
     m is level * R rounded to the nearest integer, halves up, in release 10.0, and
-    trunc(level * R + 0.9) in 9.0.8.  With m = 0 all ranks count.  0 if fewer than m
-    relevant documents are retrieved, or none at all.
+    trunc(level * R + 0.9) in 9.0.8.  With m = 0 all ranks count.  P@k is largest at a
+    relevant document.  The value is 0 if fewer than max(m, 1) of them are retrieved.
 
     >>> topic = example_ranking("1010010010", unretrieved="1")
     >>> interpolated_precision(topic, 0.3)  # m = round(1.5) = 2, at rank 3
@@ -710,9 +712,10 @@ def precision(topic: JudgedRanking, k: int) -> Value:
 def relevance_string(topic: JudgedRanking, length: int) -> str:
     """The grades of the first documents, one character for each rank.
 
-    A digit is a grade from 0 to 9, ">" a greater one, "-" an unpooled document
-    and "." one in the pool that was not judged.  Empty if nothing is retrieved.
-    Printed for topics only, in single quotes.
+    A digit is a grade from 0 to 9, ">" a greater one, "-" a document that is not in the
+    judgments and "." one with a negative grade there, which is in the pool but unjudged.
+    The value is empty if nothing is retrieved.  It is printed for topics only, in single
+    quotes.
 
     >>> relevance_string(example_ranking("10.2-"), 4)
     '10.2'
@@ -739,7 +742,7 @@ def recall(topic: JudgedRanking, k: int) -> Value:
 
         recall@k = hits(k) / R
 
-    0 if R = 0.
+    The value is 0 if R = 0.
 
     >>> recall(example_ranking("1010", unretrieved="11"), 3)
     0.5
@@ -751,14 +754,15 @@ def recall(topic: JudgedRanking, k: int) -> Value:
 def inferred_average_precision(topic: JudgedRanking) -> Value:
     """Inferred average precision: AP estimated from a pool of which only a sample was judged.
 
-        infAP = (1 / R) * sum over relevant ranks k of
-                1/k + (k-1)/k * (r + n + u)/(k-1) * (r + e)/(r + n + 2e)
+        infAP = (1 / R) * sum over the ranks k of relevant documents of s
+        s = 1/k + (k-1)/k * E, but s = 1 at k = 1
+        E = (r + n + u)/(k-1) * (r + e)/(r + n + 2e)
 
-    Above rank k are r relevant, n judged nonrelevant and u pooled but unjudged
-    documents (grade < 0), and any number of unpooled ones; e = 0.00001.  The
-    second summand estimates the precision above k: which part of the documents
-    there is in the pool, times which part of the judged ones is relevant.  At
-    k = 1 only the 1 is left.  0 if R = 0 or if nothing relevant is retrieved.
+    Above rank k are r relevant, n judged nonrelevant and u unjudged documents of the pool
+    (grade < 0), and any number that are not in the judgments.  E estimates the precision
+    above k: the share of those documents that are in the pool, times the share of the
+    judged ones that are relevant.  e = 0.00001 avoids 0/0 if none above k is judged.
+    The value is 0 if R = 0 or if nothing relevant is retrieved.
 
     >>> round(inferred_average_precision(example_ranking("1-1")), 4)  # (1 + (1/3 + 2/3 * 1/2 * 1)) / 2
     0.8333
@@ -799,7 +803,8 @@ def multiple_r_precision(topic: JudgedRanking, multiple: float) -> Value:
 
         Rprec_mult(multiple) = P@k with k = trunc(multiple * R + 0.9)
 
-    0 if k = 0.  k may lie beyond the end of the ranking, and divides all the same.
+    k may lie beyond the end of the ranking, and divides all the same.  The value is 0
+    if k = 0.
 
     >>> multiple_r_precision(example_ranking("10100", unretrieved="1"), 1.2)  # k = trunc(4.5)
     0.5
@@ -843,8 +848,8 @@ def average_interpolated_precision(topic: JudgedRanking, recall_levels: Sequence
         iprec_at_recall(level) = max of P@k over ranks k from the m-th relevant document on
 
     m is level * R rounded to the nearest integer, halves up, in release 10.0, and
-    trunc(level * R + 0.9) in 9.0.8.  With m = 0 all ranks count.  A level adds 0 if
-    fewer than m relevant documents are retrieved, or none at all.
+    trunc(level * R + 0.9) in 9.0.8.  With m = 0 all ranks count.  P@k is largest at a
+    relevant document.  A level adds 0 if fewer than max(m, 1) of them are retrieved.
 
     >>> topic = example_ranking("1010010010", unretrieved="1")
     >>> average_interpolated_precision(topic, (0.0, 0.5, 1.0))  # (1 + 3/6 + 0) / 3
@@ -861,8 +866,8 @@ def binary_g(topic: JudgedRanking) -> Value:
 
         binG = (1 / R) * sum over relevant ranks of 1 / log2(2 + others above)
 
-    Others are all documents that are not relevant, judged or not.  0 if R = 0 or
-    if nothing relevant is retrieved.
+    Others are all documents that are not relevant, judged or not.  The value is 0 if
+    R = 0 or if nothing relevant is retrieved.
 
     >>> binary_g(example_ranking("1001"))  # (1/log2(2) + 1/log2(4)) / 2
     0.75
@@ -881,7 +886,8 @@ def normalised_g(topic: JudgedRanking, gains: Gains) -> Value:
     ranking, where each rank, also beyond its end, counts as at least 1.  The ideal
     ranking has all judged documents of positive gain, by descending gain.  Grade g
     has gain g unless a parameter says otherwise, and unjudged documents have gain 0.
-    With grades 0 and 1 it is binG.  0 if no judged document has a positive gain.
+    With grades 0 and 1 it is binG.  The value is 0 if no judged document has a positive
+    gain.
 
     >>> normalised_g(example_ranking("1001"), {})
     0.75
@@ -920,8 +926,8 @@ def discounted_cumulative_gain(topic: JudgedRanking, gains: Gains) -> Value:
         dcg = sum over ranks k of gain(k) / log2(k + 1)
 
     Grade g has gain g unless a parameter g=gain says otherwise, and unjudged
-    documents have gain 0.  The relevance level (-l) plays no part.  0 if
-    nothing with a gain is retrieved.
+    documents have gain 0.  The relevance level (-l) plays no part.  The value is 0
+    if nothing with a gain is retrieved.
 
     >>> discounted_cumulative_gain(example_ranking("102"), {})  # 1/log2(2) + 2/log2(4)
     2.0
@@ -941,7 +947,7 @@ def ideal_discounted_cumulative_gain(topic: JudgedRanking, gains: Gains) -> Valu
         ideal_dcg = sum over ranks k of the ideal ranking of gain(k) / log2(k + 1)
 
     The ideal ranking has all judged documents of positive gain, retrieved or not, by
-    descending gain.  0 if there are none.
+    descending gain.  The value is 0 if there are none.
 
     >>> topic = example_ranking("1", unretrieved="20")
     >>> round(ideal_discounted_cumulative_gain(topic, {}), 4)  # 2/log2(2) + 1/log2(3)
@@ -960,8 +966,8 @@ def normalised_dcg(topic: JudgedRanking, gains: Gains) -> Value:
 
     ideal_dcg is the same sum for the ideal ranking, which has all judged documents of
     positive gain, retrieved or not, by descending gain.  Grade g has gain g unless a
-    parameter says otherwise, and unjudged documents have gain 0.  0 if no judged
-    document has a positive gain.
+    parameter says otherwise, and unjudged documents have gain 0.  The value is 0 if no
+    judged document has a positive gain.
 
     >>> round(normalised_dcg(example_ranking("102"), {}), 4)  # 2 / (2 + 1/log2(3)) = 2 / 2.6309
     0.7602
@@ -984,7 +990,7 @@ def ndcg_at_relevant(topic: JudgedRanking, gains: Gains) -> Value:
     positive gain by descending gain; past its end it is J(I).  v of the I documents
     are retrieved, and each of the others takes the value of the whole ranking.
     Grade g has gain g unless a parameter says otherwise, and unjudged documents have
-    gain 0.  0 if the sum is not positive (gains can be negative).
+    gain 0.  The value is 0 if the sum is not positive (gains can be negative).
 
     >>> round(ndcg_at_relevant(example_ranking("01", unretrieved="1"), {}), 4)  # 2 * (0.6309/1.6309) / 2
     0.3869
@@ -1019,7 +1025,8 @@ def r_ndcg(topic: JudgedRanking, gains: Gains) -> Value:
     positive gain by descending gain.  It consists of blocks of equal gain, and b is
     the last rank of one.  If N > I + 1, D(N) / J(I) is one more term.  Grade g has
     gain g unless a parameter says otherwise, and unjudged documents have gain 0.
-    0 if R = 0 (here the relevance level matters) or if there is no positive gain.
+    The value is 0 if R = 0 (here the relevance level matters) or if there is no
+    positive gain.
 
     >>> round(r_ndcg(example_ranking("102"), {}), 4)  # blocks end at 1 and 2: (1/2 + 1/2.6309) / 2
     0.44
@@ -1049,10 +1056,10 @@ def ndcg_at(topic: JudgedRanking, k: int) -> Value:
         ndcg_cut(k) = D(k) / J(k)
         D(k) = sum over ranks j <= k of gain(j) / log2(j + 1)
 
-    gain(j) is the grade of the document at rank j, and 0 if it is not judged or if the
-    ranking has no rank j.  J(k) is the same sum for the ideal ranking, which has all
-    judged documents, retrieved or not, by descending grade.  0 if no judged document
-    has a positive grade.
+    gain(j) is the grade of the document at rank j, and 0 if it is unjudged (not in the
+    judgments, or there with a negative grade) or if the ranking has no rank j.  J(k) is
+    the same sum for the ideal ranking, which has all judged documents, retrieved or not,
+    by descending grade.  The value is 0 if no judged document has a positive grade.
 
     >>> round(ndcg_at(example_ranking("102"), 2), 4)  # 1 / (2 + 1/log2(3)) = 1 / 2.6309
     0.3801
@@ -1072,8 +1079,8 @@ def average_precision_at(topic: JudgedRanking, k: int) -> Value:
 
         map_cut(k) = (1 / R) * sum of P@j over the ranks j <= k of relevant documents
 
-    0 if R = 0 or if nothing relevant is among the first k.  Others divide by
-    min(R, k).
+    The value is 0 if R = 0 or if nothing relevant is among the first k.  Others divide
+    by min(R, k).
 
     >>> average_precision_at(example_ranking("1011", unretrieved="1"), 3)  # (1 + 2/3) / 4
     0.41666666666666663
@@ -1088,7 +1095,7 @@ def relative_precision(topic: JudgedRanking, k: int) -> Value:
 
         relative_P(k) = hits(k) / min(k, R)
 
-    0 if R = 0.
+    The value is 0 if R = 0.
 
     >>> relative_precision(example_ranking("1010"), 3)  # 2 / min(3, 2)
     1.0
@@ -1118,7 +1125,7 @@ def set_precision(topic: JudgedRanking) -> Value:
 
         set_P = hits / N
 
-    0 if N = 0.
+    The value is 0 if N = 0.
 
     >>> set_precision(example_ranking("10-1", unretrieved="1"))
     0.5
@@ -1132,7 +1139,7 @@ def set_relative_precision(topic: JudgedRanking) -> Value:
 
         set_relative_P = hits / min(N, R)
 
-    0 if N = 0 or R = 0.
+    The value is 0 if N = 0 or R = 0.
 
     >>> set_relative_precision(example_ranking("10-1", unretrieved="1"))  # 2 of at most 3
     0.6666666666666666
@@ -1146,7 +1153,7 @@ def set_recall(topic: JudgedRanking) -> Value:
 
         set_recall = hits / R
 
-    0 if R = 0.
+    The value is 0 if R = 0.
 
     >>> set_recall(example_ranking("10-1", unretrieved="11"))
     0.5
@@ -1160,7 +1167,8 @@ def set_average_precision(topic: JudgedRanking) -> Value:
 
         set_map = hits^2 / (N * R)
 
-    It is AP if the precision at each hit is that of the set.  0 if N = 0 or R = 0.
+    It is AP if the precision at each hit is that of the set.  The value is 0 if N = 0 or
+    R = 0.
 
     >>> set_average_precision(example_ranking("10-1", unretrieved="11"))  # 2 * 2 / (4 * 4)
     0.25
@@ -1175,7 +1183,8 @@ def set_f(topic: JudgedRanking, x: float) -> Value:
 
         set_F = (x + 1) * P * Rc / (Rc + x * P), with P = hits / N and Rc = hits / R
 
-    P is precision, Rc is recall, and x plays the part of beta squared.  0 if hits = 0.
+    P is precision, Rc is recall, and x plays the part of beta squared.  The value is 0 if
+    hits = 0.
 
     >>> round(set_f(example_ranking("10-1", unretrieved="1"), 1.0), 4)  # P = 1/2, Rc = 2/3: 2 * (1/3) / (7/6)
     0.5714
@@ -1209,7 +1218,7 @@ def yet_another_average_precision(topic: JudgedRanking) -> Value:
 
         yaap = ln((1 + s) / (1 + R - s)), s = sum of P@k over relevant ranks k
 
-    0 if R = 0; if nothing relevant is retrieved it is -ln(1 + R).
+    The value is 0 if R = 0, and -ln(1 + R) if nothing relevant is retrieved.
 
     >>> yet_another_average_precision(example_ranking("1", unretrieved="1"))  # s = 1: ln(2/2)
     0.0
@@ -1253,11 +1262,11 @@ def rank_biased_precision(topic: JudgedRanking, p: float, gains: Gains) -> Value
 
         rbp = (1 - p) * sum over ranks k of gain(k) * p^(k-1)
 
-    Grade g has gain g unless a parameter says otherwise.  Let lo and hi be the
-    smallest and the largest of 0, the gains of all grades from 0 to the largest
-    in the topic's judgments, and those that parameters give.  If lo < 0 or
-    hi > 1, each gain becomes (gain - lo) / (hi - lo).  Unjudged documents have
-    gain 0; -l plays no part.
+    The gain of a grade is the grade, unless a parameter sets it.  lo and hi are the
+    smallest and the largest of: 0, the gains of the grades 0, 1, ... up to the largest
+    judged for the topic, and all gains set by parameters.  If lo < 0 or hi > 1, each gain
+    is scaled to (gain - lo) / (hi - lo).  Unjudged documents add 0, also then.  The
+    relevance level (-l) is not used.
 
     >>> rank_biased_precision(example_ranking("101"), 0.5, {})  # 0.5 * (1 + 0.25)
     0.625
@@ -1277,13 +1286,13 @@ def rank_biased_precision(topic: JudgedRanking, p: float, gains: Gains) -> Value
 
 @measure("rbp_resid", Parameters("persistence", (0.9,)))
 def rank_biased_precision_residual(topic: JudgedRanking, p: float) -> Value:
-    """What rbp could still gain if every unjudged document had gain 1.
+    """How much higher rbp could be: if every unjudged document had gain 1.
 
         rbp_resid = p^N + (1 - p) * sum over the ranks k of unjudged documents of p^(k-1)
 
-    p^N stands for what lies beyond the ranking.  trec_eval leaves out even that if
-    all retrieved documents are judged, which gives 0.  Unjudged are documents that
-    are not in the judgments, and those with a negative grade there.
+    p^N stands for what lies beyond the ranking.  If all retrieved documents are judged,
+    trec_eval gives 0, without p^N.  Unjudged are documents that are not in the judgments,
+    and those with a negative grade there.
 
     >>> rank_biased_precision_residual(example_ranking("1-1"), 0.5)  # 0.125 + 0.5 * 0.5
     0.375
@@ -1304,9 +1313,9 @@ def rank_biased_precision_residual(topic: JudgedRanking, p: float) -> Value:
 def unjudged(topic: JudgedRanking, k: int) -> Value:
     """The fraction of the first k documents that is not judged.
 
-        unj(k) = (unpooled or pooled but unjudged documents among the first k) / k
+        unj(k) = (unjudged documents among the first k) / k
 
-    Unpooled documents are not in the judgments, unjudged ones have a negative grade
+    Unjudged are documents that are not in the judgments, and those with a negative grade
     there.  Ranks past the end of the ranking count as judged: k divides all the same.
 
     >>> unjudged(example_ranking("1-0."), 5)
@@ -1323,7 +1332,7 @@ def judged(topic: JudgedRanking, k: int) -> Value:
 
     trec_eval does not have it.  It is 1 - unj(k) if k documents were retrieved
     and no grade is negative: a document with a negative grade counts as judged
-    here, unlike in the measures of trec_eval.  0 if nothing is retrieved.
+    here, unlike in the measures of trec_eval.  The value is 0 if nothing is retrieved.
 
     >>> judged(example_ranking("1-0"), 5)  # 2 of 3
     0.6666666666666666
@@ -4489,7 +4498,8 @@ def simple_preference(topic: PreferenceRanking) -> Value:
 
         prefs_simp = (ful_ret + ful_imp) / (poss_ret + poss_imp + absent), each summed over the groups
 
-    So a group with many preferences outweighs one with few.  0 if there are none.
+    So a group with many preferences outweighs one with few.  The value is 0 if no group
+    has a preference.
 
     >>> simple_preference(example_preferences("ba", "a2 b1 c0", "b1 a0"))  # all four but a > b
     0.75
