@@ -619,9 +619,9 @@ def binary_preference(topic: JudgedRanking) -> Value:
         b = 1 - min(n, R) / min(R, NR)
         b = 1 if n = 0, also when NR = 0
 
-    n is the number of judged nonrelevant documents above the relevant one, and NR is
-    the number of all judged nonrelevant documents, retrieved or not.  Unjudged documents
-    play no part.  The value is 0 if R = 0 or if nothing relevant is retrieved.
+    n is the number of judged nonrelevant documents above the relevant one, NR the number
+    of all judged nonrelevant documents, retrieved or not.  Unjudged documents play no
+    part.  The value is 0 if R = 0 or if nothing relevant is retrieved.
 
     >>> binary_preference(example_ranking("10-1", unretrieved="0"))  # b = 1 and 1 - 1/2
     0.75
@@ -666,7 +666,7 @@ def interpolated_precision(topic: JudgedRanking, level: float) -> Value:
 
     m is level * R rounded to the nearest integer, halves up, in release 10.0, and
     trunc(level * R + 0.9) in 9.0.8.  With m = 0 all ranks count.  P@k is largest at a
-    relevant document.  The value is 0 if fewer than max(m, 1) of them are retrieved.
+    relevant document.  The value is 0 if fewer than max(m, 1) relevant ones are retrieved.
 
     >>> topic = example_ranking("1010010010", unretrieved="1")
     >>> interpolated_precision(topic, 0.3)  # m = round(1.5) = 2, at rank 3
@@ -849,7 +849,7 @@ def average_interpolated_precision(topic: JudgedRanking, recall_levels: Sequence
 
     m is level * R rounded to the nearest integer, halves up, in release 10.0, and
     trunc(level * R + 0.9) in 9.0.8.  With m = 0 all ranks count.  P@k is largest at a
-    relevant document.  A level adds 0 if fewer than max(m, 1) of them are retrieved.
+    relevant document.  A level adds 0 if fewer than max(m, 1) relevant ones are retrieved.
 
     >>> topic = example_ranking("1010010010", unretrieved="1")
     >>> average_interpolated_precision(topic, (0.0, 0.5, 1.0))  # (1 + 3/6 + 0) / 3
@@ -1286,7 +1286,7 @@ def rank_biased_precision(topic: JudgedRanking, p: float, gains: Gains) -> Value
 
 @measure("rbp_resid", Parameters("persistence", (0.9,)))
 def rank_biased_precision_residual(topic: JudgedRanking, p: float) -> Value:
-    """How much higher rbp could be: if every unjudged document had gain 1.
+    """How much higher rbp could be, if every unjudged document had gain 1.
 
         rbp_resid = p^N + (1 - p) * sum over the ranks k of unjudged documents of p^(k-1)
 
@@ -4448,9 +4448,10 @@ def possible_preferences(topic: PreferenceRanking) -> Value:
 
         prefs_num_prefs_poss = sum over the groups of poss_ret + poss_imp + absent
 
-    These have both documents retrieved, one, and none.  A group prefers a
-    document to every one of a lower level in the same subgroup, and further by
-    transitivity.
+    These have both documents retrieved, one, and none.
+
+    A group prefers a document to every one of a lower level in the same subgroup.
+    If it prefers a to b and b to c, it also prefers a to c.
 
     >>> possible_preferences(example_preferences("ab", "a2 b1 c0"))  # a > b, a > c, b > c
     3.0
@@ -5276,7 +5277,8 @@ def _lines_of_measure(explanations: Sequence[Explanation], all_rows: bool, digit
         divisors = set(map(_divisor_of_sum, values))
         divisor = divisors.pop() if len(divisors) == 1 else 0.0
         for shown, total in _sums(column, values[-1], view):
-            lines += _meaning(shown) if name in _LOGARITHMS else []
+            heading = _meaning(shown) if name in _LOGARITHMS else [f"{shown.name}:"]
+            lines += heading if shown is not column else []
             lines += _table_of_ranks(shown, total, view, divisor, all_rows, digits)
             lines += _working(shown, total, digits) if shown is not column else []
             divisor = 0.0
