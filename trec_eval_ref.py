@@ -966,8 +966,8 @@ def normalised_dcg(topic: JudgedRanking, gains: Gains) -> Value:
 
     ideal_dcg is the same sum for the ideal ranking, which has all judged documents of
     positive gain, retrieved or not, by descending gain.  Grade g has gain g unless a
-    parameter says otherwise, and unjudged documents have gain 0.  The value is 0 if no
-    judged document has a positive gain.
+    parameter says otherwise, and unjudged documents have gain 0.  The value is 0 if
+    no judged document has a positive gain.
 
     >>> round(normalised_dcg(example_ranking("102"), {}), 4)  # 2 / (2 + 1/log2(3)) = 2 / 2.6309
     0.7602
