@@ -485,11 +485,12 @@ def measure(name: str, parameters: Parameters = Parameters(),
 
 # ---- The measures ----
 # One function for each measure, in the order in which trec_eval prints them.  N is the
-# number of documents retrieved, R that of the relevant ones, and hits(k) that of
-# the relevant ones among the first k; P@k is hits(k) / k.  What other symbols
-# mean, the paragraph after a formula says.  A measure without a source is
-# trec_eval's own, or in any textbook (Manning, Raghavan & Schuetze, 2008,
-# Introduction to Information Retrieval, chapter 8).
+# number of documents retrieved, R that of the relevant ones, and hits(k) that of the
+# relevant ones among the first k; P@k is hits(k) / k.  Unjudged documents are not in
+# the judgments, or have a negative grade there.  What other symbols mean, the paragraph
+# after a formula says.  A measure without a source is trec_eval's own, or in any
+# textbook (Manning, Raghavan & Schuetze, 2008, Introduction to Information Retrieval,
+# chapter 8).
 
 
 @measure("runid", summary="run tag", summary_only=True, is_of_set=True, rel_formats=None)
@@ -550,8 +551,8 @@ def average_precision(topic: JudgedRanking) -> Value:
 
         AP = map = (1 / R) * sum of P@k over the ranks k of relevant documents
 
-    A relevant document that is not retrieved has precision 0, so that the divisor
-    is R and not the number of hits.  0 if R = 0 or if nothing relevant is retrieved.
+    A relevant document that is not retrieved has precision 0, so that the divisor is R and
+    not the number of hits.  The value is 0 if R = 0 or if nothing relevant is retrieved.
 
     >>> topic = example_ranking("1010010010", unretrieved="1")
     >>> round(average_precision(topic), 4)  # (1/1 + 2/3 + 3/6 + 4/9 + 0) / 5
@@ -600,7 +601,7 @@ def r_precision(topic: JudgedRanking) -> Value:
 
         Rprec = hits(R) / R
 
-    0 if R = 0.  R divides even if fewer documents were retrieved.
+    R divides even if fewer documents were retrieved.  The value is 0 if R = 0.
 
     >>> r_precision(example_ranking("10100", unretrieved="1"))  # R = 3: ranks 1 to 3 hold two
     0.6666666666666666
@@ -615,20 +616,21 @@ def binary_preference(topic: JudgedRanking) -> Value:
     """bpref: how rarely judged nonrelevant documents precede relevant ones.
 
         bpref = (1 / R) * sum over retrieved relevant documents of b
-        b = 1 - min(n, R) / min(R, NR), and b = 1 if n = 0
+        b = 1 - min(n, R) / min(R, NR)
+        b = 1 if n = 0, also when NR = 0
 
-    n is the number of judged nonrelevant documents above the relevant one, NR
-    that of all judged nonrelevant documents, retrieved or not.  Unjudged
-    documents play no part, so that incomplete judgments do little harm.  0 if
-    R = 0 or if nothing relevant is retrieved.
+    n is the number of judged nonrelevant documents above the relevant one, NR the number
+    of all judged nonrelevant documents, retrieved or not.  Unjudged documents play no
+    part.  The value is 0 if R = 0 or if nothing relevant is retrieved.
 
     >>> binary_preference(example_ranking("10-1", unretrieved="0"))  # b = 1 and 1 - 1/2
     0.75
     >>> binary_preference(example_ranking("01", unretrieved="1"))  # b = 1 - 1/1, and one not retrieved
     0.0
 
-    The paper has b = 1 - n/R.  Source: Buckley & Voorhees (2004), Retrieval
-    evaluation with incomplete information, SIGIR, 25-32.
+    Incomplete judgments do it little harm.  The paper has b = 1 - n/R.  Source:
+    Buckley & Voorhees (2004), Retrieval evaluation with incomplete information,
+    SIGIR, 25-32.
     """
     r = topic.num_rel
     bound = min(r, topic.num_nonrel)
@@ -645,7 +647,7 @@ def reciprocal_rank(topic: JudgedRanking) -> Value:
 
         recip_rank = 1 / (rank of the first relevant document)
 
-    0 if none is retrieved.  The mean over the topics is known as MRR.
+    The value is 0 if none is retrieved.  The mean over the topics is known as MRR.
 
     >>> reciprocal_rank(example_ranking("0-11"))
     0.3333333333333333
@@ -663,8 +665,8 @@ def interpolated_precision(topic: JudgedRanking, level: float) -> Value:
         iprec_at_recall(level) = max of P@k over ranks k from the m-th relevant document on
 
     m is level * R rounded to the nearest integer, halves up, in release 10.0, and
-    trunc(level * R + 0.9) in 9.0.8.  With m = 0 all ranks count.  0 if fewer than m
-    relevant documents are retrieved, or none at all.
+    trunc(level * R + 0.9) in 9.0.8.  With m = 0 all ranks count.  P@k is largest at a
+    relevant document.  The value is 0 if fewer than max(m, 1) relevant ones are retrieved.
 
     >>> topic = example_ranking("1010010010", unretrieved="1")
     >>> interpolated_precision(topic, 0.3)  # m = round(1.5) = 2, at rank 3
@@ -710,9 +712,10 @@ def precision(topic: JudgedRanking, k: int) -> Value:
 def relevance_string(topic: JudgedRanking, length: int) -> str:
     """The grades of the first documents, one character for each rank.
 
-    A digit is a grade from 0 to 9, ">" a greater one, "-" an unpooled document
-    and "." one in the pool that was not judged.  Empty if nothing is retrieved.
-    Printed for topics only, in single quotes.
+    A digit is a grade from 0 to 9, ">" a greater one, "-" a document that is not in the
+    judgments and "." one with a negative grade there, which is in the pool but unjudged.
+    The value is empty if nothing is retrieved.  It is printed for topics only, in single
+    quotes.
 
     >>> relevance_string(example_ranking("10.2-"), 4)
     '10.2'
@@ -739,7 +742,7 @@ def recall(topic: JudgedRanking, k: int) -> Value:
 
         recall@k = hits(k) / R
 
-    0 if R = 0.
+    The value is 0 if R = 0.
 
     >>> recall(example_ranking("1010", unretrieved="11"), 3)
     0.5
@@ -751,14 +754,15 @@ def recall(topic: JudgedRanking, k: int) -> Value:
 def inferred_average_precision(topic: JudgedRanking) -> Value:
     """Inferred average precision: AP estimated from a pool of which only a sample was judged.
 
-        infAP = (1 / R) * sum over relevant ranks k of
-                1/k + (k-1)/k * (r + n + u)/(k-1) * (r + e)/(r + n + 2e)
+        infAP = (1 / R) * sum over the ranks k of relevant documents of s
+        s = 1/k + (k-1)/k * E, but s = 1 at k = 1
+        E = (r + n + u)/(k-1) * (r + e)/(r + n + 2e)
 
-    Above rank k are r relevant, n judged nonrelevant and u pooled but unjudged
-    documents (grade < 0), and any number of unpooled ones; e = 0.00001.  The
-    second summand estimates the precision above k: which part of the documents
-    there is in the pool, times which part of the judged ones is relevant.  At
-    k = 1 only the 1 is left.  0 if R = 0 or if nothing relevant is retrieved.
+    Above rank k are r relevant, n judged nonrelevant and u unjudged documents of the pool
+    (grade < 0), and any number that are not in the judgments.  E estimates the precision
+    above k: the share of those documents that are in the pool, times the share of the
+    judged ones that are relevant.  e = 0.00001 avoids 0/0 if none above k is judged.
+    The value is 0 if R = 0 or if nothing relevant is retrieved.
 
     >>> round(inferred_average_precision(example_ranking("1-1")), 4)  # (1 + (1/3 + 2/3 * 1/2 * 1)) / 2
     0.8333
@@ -799,7 +803,8 @@ def multiple_r_precision(topic: JudgedRanking, multiple: float) -> Value:
 
         Rprec_mult(multiple) = P@k with k = trunc(multiple * R + 0.9)
 
-    0 if k = 0.  k may lie beyond the end of the ranking, and divides all the same.
+    k may lie beyond the end of the ranking, and divides all the same.  The value is 0
+    if k = 0.
 
     >>> multiple_r_precision(example_ranking("10100", unretrieved="1"), 1.2)  # k = trunc(4.5)
     0.5
@@ -843,8 +848,8 @@ def average_interpolated_precision(topic: JudgedRanking, recall_levels: Sequence
         iprec_at_recall(level) = max of P@k over ranks k from the m-th relevant document on
 
     m is level * R rounded to the nearest integer, halves up, in release 10.0, and
-    trunc(level * R + 0.9) in 9.0.8.  With m = 0 all ranks count.  A level adds 0 if
-    fewer than m relevant documents are retrieved, or none at all.
+    trunc(level * R + 0.9) in 9.0.8.  With m = 0 all ranks count.  P@k is largest at a
+    relevant document.  A level adds 0 if fewer than max(m, 1) relevant ones are retrieved.
 
     >>> topic = example_ranking("1010010010", unretrieved="1")
     >>> average_interpolated_precision(topic, (0.0, 0.5, 1.0))  # (1 + 3/6 + 0) / 3
@@ -861,8 +866,8 @@ def binary_g(topic: JudgedRanking) -> Value:
 
         binG = (1 / R) * sum over relevant ranks of 1 / log2(2 + others above)
 
-    Others are all documents that are not relevant, judged or not.  0 if R = 0 or
-    if nothing relevant is retrieved.
+    Others are all documents that are not relevant, judged or not.  The value is 0 if
+    R = 0 or if nothing relevant is retrieved.
 
     >>> binary_g(example_ranking("1001"))  # (1/log2(2) + 1/log2(4)) / 2
     0.75
@@ -881,7 +886,8 @@ def normalised_g(topic: JudgedRanking, gains: Gains) -> Value:
     ranking, where each rank, also beyond its end, counts as at least 1.  The ideal
     ranking has all judged documents of positive gain, by descending gain.  Grade g
     has gain g unless a parameter says otherwise, and unjudged documents have gain 0.
-    With grades 0 and 1 it is binG.  0 if no judged document has a positive gain.
+    With grades 0 and 1 it is binG.  The value is 0 if no judged document has a positive
+    gain.
 
     >>> normalised_g(example_ranking("1001"), {})
     0.75
@@ -920,8 +926,8 @@ def discounted_cumulative_gain(topic: JudgedRanking, gains: Gains) -> Value:
         dcg = sum over ranks k of gain(k) / log2(k + 1)
 
     Grade g has gain g unless a parameter g=gain says otherwise, and unjudged
-    documents have gain 0.  The relevance level (-l) plays no part.  0 if
-    nothing with a gain is retrieved.
+    documents have gain 0.  The relevance level (-l) plays no part.  The value is 0
+    if nothing with a gain is retrieved.
 
     >>> discounted_cumulative_gain(example_ranking("102"), {})  # 1/log2(2) + 2/log2(4)
     2.0
@@ -941,7 +947,7 @@ def ideal_discounted_cumulative_gain(topic: JudgedRanking, gains: Gains) -> Valu
         ideal_dcg = sum over ranks k of the ideal ranking of gain(k) / log2(k + 1)
 
     The ideal ranking has all judged documents of positive gain, retrieved or not, by
-    descending gain.  0 if there are none.
+    descending gain.  The value is 0 if there are none.
 
     >>> topic = example_ranking("1", unretrieved="20")
     >>> round(ideal_discounted_cumulative_gain(topic, {}), 4)  # 2/log2(2) + 1/log2(3)
@@ -1019,7 +1025,8 @@ def r_ndcg(topic: JudgedRanking, gains: Gains) -> Value:
     positive gain by descending gain.  It consists of blocks of equal gain, and b is
     the last rank of one.  If N > I + 1, D(N) / J(I) is one more term.  Grade g has
     gain g unless a parameter says otherwise, and unjudged documents have gain 0.
-    0 if R = 0 (here the relevance level matters) or if there is no positive gain.
+    The value is 0 if R = 0 (here the relevance level matters) or if there is no
+    positive gain.
 
     >>> round(r_ndcg(example_ranking("102"), {}), 4)  # blocks end at 1 and 2: (1/2 + 1/2.6309) / 2
     0.44
@@ -1049,10 +1056,10 @@ def ndcg_at(topic: JudgedRanking, k: int) -> Value:
         ndcg_cut(k) = D(k) / J(k)
         D(k) = sum over ranks j <= k of gain(j) / log2(j + 1)
 
-    gain(j) is the grade of the document at rank j, and 0 if it is not judged or if the
-    ranking has no rank j.  J(k) is the same sum for the ideal ranking, which has all
-    judged documents, retrieved or not, by descending grade.  0 if no judged document
-    has a positive grade.
+    gain(j) is the grade of the document at rank j, and 0 if it is unjudged (not in the
+    judgments, or there with a negative grade) or if the ranking has no rank j.  J(k) is
+    the same sum for the ideal ranking, which has all judged documents, retrieved or not,
+    by descending grade.  The value is 0 if no judged document has a positive grade.
 
     >>> round(ndcg_at(example_ranking("102"), 2), 4)  # 1 / (2 + 1/log2(3)) = 1 / 2.6309
     0.3801
@@ -1072,8 +1079,8 @@ def average_precision_at(topic: JudgedRanking, k: int) -> Value:
 
         map_cut(k) = (1 / R) * sum of P@j over the ranks j <= k of relevant documents
 
-    0 if R = 0 or if nothing relevant is among the first k.  Others divide by
-    min(R, k).
+    The value is 0 if R = 0 or if nothing relevant is among the first k.  Others divide
+    by min(R, k).
 
     >>> average_precision_at(example_ranking("1011", unretrieved="1"), 3)  # (1 + 2/3) / 4
     0.41666666666666663
@@ -1088,7 +1095,7 @@ def relative_precision(topic: JudgedRanking, k: int) -> Value:
 
         relative_P(k) = hits(k) / min(k, R)
 
-    0 if R = 0.
+    The value is 0 if R = 0.
 
     >>> relative_precision(example_ranking("1010"), 3)  # 2 / min(3, 2)
     1.0
@@ -1118,7 +1125,7 @@ def set_precision(topic: JudgedRanking) -> Value:
 
         set_P = hits / N
 
-    0 if N = 0.
+    The value is 0 if N = 0.
 
     >>> set_precision(example_ranking("10-1", unretrieved="1"))
     0.5
@@ -1132,7 +1139,7 @@ def set_relative_precision(topic: JudgedRanking) -> Value:
 
         set_relative_P = hits / min(N, R)
 
-    0 if N = 0 or R = 0.
+    The value is 0 if N = 0 or R = 0.
 
     >>> set_relative_precision(example_ranking("10-1", unretrieved="1"))  # 2 of at most 3
     0.6666666666666666
@@ -1146,7 +1153,7 @@ def set_recall(topic: JudgedRanking) -> Value:
 
         set_recall = hits / R
 
-    0 if R = 0.
+    The value is 0 if R = 0.
 
     >>> set_recall(example_ranking("10-1", unretrieved="11"))
     0.5
@@ -1160,7 +1167,8 @@ def set_average_precision(topic: JudgedRanking) -> Value:
 
         set_map = hits^2 / (N * R)
 
-    It is AP if the precision at each hit is that of the set.  0 if N = 0 or R = 0.
+    It is AP if the precision at each hit is that of the set.  The value is 0 if N = 0 or
+    R = 0.
 
     >>> set_average_precision(example_ranking("10-1", unretrieved="11"))  # 2 * 2 / (4 * 4)
     0.25
@@ -1175,7 +1183,8 @@ def set_f(topic: JudgedRanking, x: float) -> Value:
 
         set_F = (x + 1) * P * Rc / (Rc + x * P), with P = hits / N and Rc = hits / R
 
-    P is precision, Rc is recall, and x plays the part of beta squared.  0 if hits = 0.
+    P is precision, Rc is recall, and x plays the part of beta squared.  The value is 0 if
+    hits = 0.
 
     >>> round(set_f(example_ranking("10-1", unretrieved="1"), 1.0), 4)  # P = 1/2, Rc = 2/3: 2 * (1/3) / (7/6)
     0.5714
@@ -1209,7 +1218,7 @@ def yet_another_average_precision(topic: JudgedRanking) -> Value:
 
         yaap = ln((1 + s) / (1 + R - s)), s = sum of P@k over relevant ranks k
 
-    0 if R = 0; if nothing relevant is retrieved it is -ln(1 + R).
+    The value is 0 if R = 0, and -ln(1 + R) if nothing relevant is retrieved.
 
     >>> yet_another_average_precision(example_ranking("1", unretrieved="1"))  # s = 1: ln(2/2)
     0.0
@@ -1253,11 +1262,11 @@ def rank_biased_precision(topic: JudgedRanking, p: float, gains: Gains) -> Value
 
         rbp = (1 - p) * sum over ranks k of gain(k) * p^(k-1)
 
-    Grade g has gain g unless a parameter says otherwise.  Let lo and hi be the
-    smallest and the largest of 0, the gains of all grades from 0 to the largest
-    in the topic's judgments, and those that parameters give.  If lo < 0 or
-    hi > 1, each gain becomes (gain - lo) / (hi - lo).  Unjudged documents have
-    gain 0; -l plays no part.
+    The gain of a grade is the grade, unless a parameter sets it.  lo and hi are the
+    smallest and the largest of: 0, the gains of the grades 0, 1, ... up to the largest
+    judged for the topic, and all gains set by parameters.  If lo < 0 or hi > 1, each gain
+    is scaled to (gain - lo) / (hi - lo).  Unjudged documents add 0, also then.  The
+    relevance level (-l) is not used.
 
     >>> rank_biased_precision(example_ranking("101"), 0.5, {})  # 0.5 * (1 + 0.25)
     0.625
@@ -1277,13 +1286,13 @@ def rank_biased_precision(topic: JudgedRanking, p: float, gains: Gains) -> Value
 
 @measure("rbp_resid", Parameters("persistence", (0.9,)))
 def rank_biased_precision_residual(topic: JudgedRanking, p: float) -> Value:
-    """What rbp could still gain if every unjudged document had gain 1.
+    """How much higher rbp could be, if every unjudged document had gain 1.
 
         rbp_resid = p^N + (1 - p) * sum over the ranks k of unjudged documents of p^(k-1)
 
-    p^N stands for what lies beyond the ranking.  trec_eval leaves out even that if
-    all retrieved documents are judged, which gives 0.  Unjudged are documents that
-    are not in the judgments, and those with a negative grade there.
+    p^N stands for what lies beyond the ranking.  If all retrieved documents are judged,
+    trec_eval gives 0, without p^N.  Unjudged are documents that are not in the judgments,
+    and those with a negative grade there.
 
     >>> rank_biased_precision_residual(example_ranking("1-1"), 0.5)  # 0.125 + 0.5 * 0.5
     0.375
@@ -1304,9 +1313,9 @@ def rank_biased_precision_residual(topic: JudgedRanking, p: float) -> Value:
 def unjudged(topic: JudgedRanking, k: int) -> Value:
     """The fraction of the first k documents that is not judged.
 
-        unj(k) = (unpooled or pooled but unjudged documents among the first k) / k
+        unj(k) = (unjudged documents among the first k) / k
 
-    Unpooled documents are not in the judgments, unjudged ones have a negative grade
+    Unjudged are documents that are not in the judgments, and those with a negative grade
     there.  Ranks past the end of the ranking count as judged: k divides all the same.
 
     >>> unjudged(example_ranking("1-0."), 5)
@@ -1323,7 +1332,7 @@ def judged(topic: JudgedRanking, k: int) -> Value:
 
     trec_eval does not have it.  It is 1 - unj(k) if k documents were retrieved
     and no grade is negative: a document with a negative grade counts as judged
-    here, unlike in the measures of trec_eval.  0 if nothing is retrieved.
+    here, unlike in the measures of trec_eval.  The value is 0 if nothing is retrieved.
 
     >>> judged(example_ranking("1-0"), 5)  # 2 of 3
     0.6666666666666666
@@ -4439,9 +4448,10 @@ def possible_preferences(topic: PreferenceRanking) -> Value:
 
         prefs_num_prefs_poss = sum over the groups of poss_ret + poss_imp + absent
 
-    These have both documents retrieved, one, and none.  A group prefers a
-    document to every one of a lower level in the same subgroup, and further by
-    transitivity.
+    These have both documents retrieved, one, and none.
+
+    A group prefers a document to every one of a lower level in the same subgroup.
+    If it prefers a to b and b to c, it also prefers a to c.
 
     >>> possible_preferences(example_preferences("ab", "a2 b1 c0"))  # a > b, a > c, b > c
     3.0
@@ -4489,7 +4499,8 @@ def simple_preference(topic: PreferenceRanking) -> Value:
 
         prefs_simp = (ful_ret + ful_imp) / (poss_ret + poss_imp + absent), each summed over the groups
 
-    So a group with many preferences outweighs one with few.  0 if there are none.
+    So a group with many preferences outweighs one with few.  The value is 0 if no group
+    has a preference.
 
     >>> simple_preference(example_preferences("ba", "a2 b1 c0", "b1 a0"))  # all four but a > b
     0.75
@@ -5169,11 +5180,11 @@ _DETAILS: dict[str, tuple[str, ...]] = {  # by measure, what is shown beside a r
     "infAP": ("r", "n", "u"),
     "binG": ("others above",),
     "G": ("gain", "ideal gain", "cost(rank)", "s(rank)"),
-    **dict.fromkeys(("dcg", "ndcg", "ndcg_cut"), ("gain", "ideal gain", "log2(rank+1)")),
+    **dict.fromkeys(("dcg", "ndcg", "ndcg_cut"), ("gain", "log2(rank+1)")),
     "ideal_dcg": ("ideal gain", "log2(rank+1)"),
     "ndcg_rel": ("D(rank)", "J(rank)"),
     "Rndcg": ("D(rank)", "J(rank)"),
-    "rbp": ("gain from 0 to 1", "p^(rank-1)"),
+    "rbp": ("scaled gain", "p^(rank-1)"),
     "rbp_resid": ("p^(rank-1)",),
 }
 
@@ -5190,7 +5201,7 @@ def _detail(head: str, topic: JudgedRanking, rank: int, arguments: tuple[Any, ..
         return topic.nonrelevant_above(rank)
     if head == "u":
         return len([above for above, grade in topic.grades.items() if above < rank and grade < 0])
-    if head == "gain from 0 to 1":
+    if head == "scaled gain":
         return _gains_from_0_to_1(topic, _gains_of(arguments))[topic.grades[rank]]
     if head == "log2(rank+1)":
         return math.log2(rank + 1)
@@ -5210,52 +5221,74 @@ def _detail(head: str, topic: JudgedRanking, rank: int, arguments: tuple[Any, ..
     return add_up((), terms[:bisect_right(ranks, rank)])  # D(rank) or s(rank)
 
 
+_TERMS = {"bpref": "b", "infAP": "s"}  # by measure, what its formula calls the terms, if anything
 # Measures to which documents contribute that are neither relevant nor have a gain, or that are not retrieved.
-_NOT_OF_RELEVANT = ("num_ret", "num_nonrel_judged_ret", "ideal_dcg", "ndcg_rel", "Rndcg", "rbp_resid", "unj")
+_NOT_OF_RELEVANT = ("num_ret", "num_nonrel_judged_ret", "ideal_dcg", "ndcg_rel", "Rndcg", "rbp_resid", "unj",
+                    "Judged")
 _OF_IDEAL = ("ideal_dcg", "Rndcg")  # measures whose ranks are those of the ideal ranking
 _INTERPOLATED = ("iprec_at_recall", "11pt_avg")
+_DOCUMENT = ("docno", "score", "grade", "")  # the heads above what `_document` returns
 _LOGARITHMS = {"gm_map": "map", "gm_bpref": "bpref"}
 
 
-def explanation_lines(explanation: Explanation, all_rows: bool = False, digits: int = 4) -> list[str]:
-    """An explanation as lines of text; long tables and docnos are cut in the middle unless `all_rows`."""
-    column, value = explanation.column, explanation.value
-    name = column.measure.name
+def explanation_lines(explanation: Union[Explanation, Sequence[Explanation]], all_rows: bool = False,
+                      digits: int = 4) -> list[str]:
+    """An explanation, or several of one topic, as lines of text.
+
+    What the values of a measure at several cutoffs or levels have in common is
+    shown once.  Long tables and docnos are cut in the middle unless `all_rows`.
+    """
+    is_one = isinstance(explanation, Explanation)
+    groups: dict[Any, list[Explanation]] = {}
+    for each in cast(Sequence[Explanation], [explanation] if is_one else explanation):
+        has_several = each.column.measure.parameters.kind in ("cutoffs", "levels")
+        name = each.column.measure.name if has_several else each.column.name
+        groups.setdefault((name, id(each.views)), []).append(each)  # of one ranking
     lines = []
-    if explanation.is_missing:
-        lines.append("the run misses this topic; with -c, one document that is not judged takes its place")
-    lines += _meaning(column)
-    if column.arguments:
+    for alike in groups.values():
+        lines += ["", *_lines_of_measure(alike, all_rows, digits)]
+    return list(map(_shown_name, lines[1:]))
+
+
+def _lines_of_measure(explanations: Sequence[Explanation], all_rows: bool, digits: int) -> list[str]:
+    """What values have in common, with the tables of the largest cutoff or level, and then each value."""
+    explanations = sorted(explanations, key=lambda each: each.column.arguments)
+    last, column = explanations[-1], explanations[-1].column
+    name, arguments = column.measure.name, list(zip(*[each.column.arguments for each in explanations]))
+    missing = "the run misses this topic; with -c, one unjudged document takes its place"
+    lines = [*([missing] if last.is_missing else []), *_meaning(column)]
+    if arguments:
         *_, parameters = _documentation(column.measure.function)
-        pairs = zip(parameters, column.arguments)
-        given = [f"{parameter} = {_argument(argument)}" for parameter, argument in pairs]
+        given = [f"{parameter} = {', '.join(map(_argument, of_each))}"
+                 for parameter, of_each in zip(parameters, arguments)]
         lines.append(f"with {'; '.join(given)}")
     if column.settings.grades_as:
         lines.append(_grades_in_words(column.settings.grades_as))
-    for view in explanation.views:
-        lines += _quantities(column, view, all_rows)
+    if any(is_tied for view in last.views for *_, is_tied in view.ranking):
+        order = "ascending" if REL_FORMATS[column.settings.rel_format].ties_ascending else "descending"
+        lines.append(f"documents of equal score (tied) are ranked by {order} docno, not by the run's ranks")
+    for i, view in enumerate(last.views):
+        values = [each.value.terms[i] if view.label and isinstance(each.value, Value) else each.value
+                  for each in explanations]
+        lines += [f"{view.label}:"] if view.label else []
+        lines += [*_quantities(column, view, all_rows, digits), *_not_counted(column, view, all_rows)]
         if name in _INTERPOLATED:
-            lines += _interpolation(view, column.arguments[0], all_rows, digits)
-        if name == "utility" or name.startswith("set_"):
-            lines += _contingency(view.judged)
-    if name != "iprec_at_recall" and name not in _LOGARITHMS:
-        lines += _terms(column, value, explanation.views, all_rows, digits)
-    for view in explanation.views:
-        for related, other in _related(column, value, view):
-            summary, *further = _meaning(related)
-            lines.append(f"{related.name}: {summary}")
-            lines += further if name in ("rbp", *_LOGARITHMS) else []
-            lines += _terms(related, other, [view], all_rows, digits)
-            lines += _working(related, other, digits)
-        adds_nothing = _is_sum_over_ranks(value) and name not in _NOT_OF_RELEVANT
-        lines += _not_retrieved(column, view, adds_nothing, all_rows)
-    lines += _other_values(explanation, digits)
-    working = _working(column, value, digits)
-    lines += working[-1:] if name in _LOGARITHMS else working  # the steps before have been shown
-    if explanation.note:
-        lines.append(f"printed as 0: {explanation.note}")
-    lines = [f"{column.name} of topic {explanation.topic}", *(f"  {line}" for line in lines)]
-    return list(map(_shown_name, lines))
+            lines += _interpolation(view, arguments[0], all_rows, digits)
+        divisors = set(map(_divisor_of_sum, values))
+        divisor = divisors.pop() if len(divisors) == 1 else 0.0
+        for shown, total in _sums(column, values[-1], view):
+            heading = _meaning(shown) if name in _LOGARITHMS else [f"{shown.name}:"]
+            lines += heading if shown is not column else []
+            lines += _table_of_ranks(shown, total, view, divisor, all_rows, digits)
+            lines += _working(shown, total, digits) if shown is not column else []
+            divisor = 0.0
+    for each in explanations:
+        lines += [*_table_of_labels(each.value, all_rows, digits), *_other_values(each, digits)]
+        working = _working(each.column, each.value, digits)
+        lines += working[-1:] if name in _LOGARITHMS else working  # the steps before have been shown
+        lines += [f"printed as 0: {each.note}"] if each.note else []
+    title = column.name if len(explanations) == 1 else name
+    return [f"{title} of topic {last.topic}", *(f"  {line}" for line in lines)]
 
 
 def _documentation(function: Any) -> tuple[str, list[str], list[str], list[str]]:
@@ -5274,13 +5307,13 @@ def _documentation(function: Any) -> tuple[str, list[str], list[str], list[str]]
 def _meaning(column: Column) -> list[str]:
     """What a measure is: its first sentence, the formula, and what the symbols mean."""
     summary, formula, symbols, _ = _documentation(column.measure.function)
-    lines = [summary, *(f"  {line}" for line in formula), *symbols]
+    lines = [summary, *(f"  {line}" for line in formula)]
     of_hits = "the number of relevant documents among the first k"
     if "hits(" in "".join(formula):
-        lines.append(f"hits(k) is {of_hits}")
+        lines.append(f"hits(k) is {of_hits}.")
     elif "P@" in "".join(formula):
-        lines.append(f"P@k is hits(k) / k, and hits(k) {of_hits}")
-    return lines
+        lines.append(f"P@k is hits(k) / k, and hits(k) {of_hits}.")
+    return [*lines, *symbols]
 
 
 def _grades_in_words(grades_as: tuple[Any, ...]) -> str:
@@ -5300,58 +5333,69 @@ def _argument(argument: Any) -> str:
     return f"{argument:g}"
 
 
-def _quantities(column: Column, view: View, all_rows: bool) -> list[str]:
+def _quantities(column: Column, view: View, all_rows: bool, digits: int) -> list[str]:
     """The numbers that most measures depend on, such as R and N."""
     topic = view.judged
-    label = f"{view.label}: " if view.label else ""
     if isinstance(topic, PreferenceRanking):
-        return _preferences(view, all_rows)
+        return _preferences(column, view, all_rows)
     if not isinstance(topic, JudgedRanking):
         return []
     left_out = f" (without {view.left_out} that -M or -J leaves out)" if view.left_out else ""
-    nonrelevant, unjudged = len(topic.nonrelevant_ranks), topic.num_ret - len(topic.judged_ranks)
-    lines = [f"{label}R = {_plural(topic.num_rel, 'relevant document')} in the judgments "
+    unjudged, pooled = topic.num_ret - len(topic.judged_ranks), len(topic.grades) - len(topic.judged_ranks)
+    apart = f" ({pooled} of grade < 0, {unjudged - pooled} not in the judgments)" if pooled else ""
+    lines = [f"R = {_plural(topic.num_rel, 'relevant document')} in the judgments "
              f"(grade >= {topic.relevance_level}), and NR = {topic.num_nonrel} judged nonrelevant",
-             f"{label}N = {_plural(topic.num_ret, 'document')} retrieved{left_out}: hits = {topic.hits} "
-             f"relevant, {nonrelevant} judged nonrelevant, {unjudged} not judged"]
+             f"N = {_plural(topic.num_ret, 'document')} retrieved and ranked by score{left_out}: "
+             f"{topic.hits} relevant (hits), {len(topic.nonrelevant_ranks)} judged nonrelevant, "
+             f"{unjudged} unjudged{apart}"]
+    if column.measure.name == "utility":
+        lines.append(f"D = {_plural(topic.collection_size, 'document')} in the collection (-N)")
+    if column.measure.name in ("bpref", "gm_bpref"):
+        lines.append(f"min(R, NR) = {min(topic.num_rel, topic.num_nonrel)}")
     if column.measure.name in ("ndcg_rel", "Rndcg"):
         gains = _gains_of(column.arguments)
         ideal, found = topic.ideal_gains(gains), [gain for gain in topic.gained(gains)[1] if gain > 0]
         lines.append(f"I = {_plural(len(ideal), 'document')} of positive gain in the judgments, "
                      f"v = {len(found)} of them retrieved")
     if column.measure.name == "rbp":
-        gain_of = _gains_from_0_to_1(topic, _gains_of(column.arguments))
-        lines.append(f"gains of the grades, from 0 to 1: {_argument(dict(sorted(gain_of.items())))}")
+        gain_of = sorted(_gains_from_0_to_1(topic, _gains_of(column.arguments)).items())
+        lines.append(f"scaled gains: {_argument({grade: round(gain, digits) for grade, gain in gain_of})}")
     return lines
 
 
-def _preferences(view: View, all_rows: bool) -> list[str]:
+def _preferences(column: Column, view: View, all_rows: bool) -> list[str]:
     """The preferences on a topic: counted, and for each document to which others it is preferred."""
     topic = view.judged
-    rows = [[f"group {name}", *map(str, (*group.counts, _size(group.relevant), _size(group.nonrelevant)))]
-            for name, group in topic.groups.items()]
-    if len(rows) > 1:
-        rows.append(["all", *(str(sum(map(int, cells))) for cells in list(zip(*rows))[1:])])
-    lines = ["A group prefers a document to every one to which it gives a lower level in the same subgroup,",
-             "and further by transitivity. A preference is fulfilled if the preferred document is retrieved,",
-             "and the other one later or not at all. poss_ret preferences have both documents retrieved",
-             "(ful_ret of them are fulfilled), poss_imp have one (ful_imp of them are fulfilled), and absent",
-             "have none. Relevant documents have a level above 0, nonrelevant ones have not.",
-             f"{topic.num_ret} of {_plural(len(topic.docnos), 'document')} in the judgments are retrieved",
-             *_table(["", *PreferenceCounts._fields, "relevant", "nonrelevant"], rows, all_rows)]
+    heads: Sequence[str] = PreferenceCounts._fields
+    counts = {f"group {name}": list(group.counts) for name, group in topic.groups.items()}
+    if "Rnonrel" in column.measure.name:
+        heads = [*heads, "relevant", "nonrelevant"]
+        for row, group in zip(counts.values(), topic.groups.values()):
+            row += [_size(group.relevant), _size(group.nonrelevant)]
+    if len(counts) > 1:
+        counts["all"] = list(map(sum, zip(*counts.values())))
+    lines = ["In a line `1 u1 s1 a 3` (-R prefs) or `1 u1 a 3` (-R qrels_prefs) of the judgments, u1 is",
+             "the group, s1 the subgroup (in qrels_prefs a group is one), a the document, and 3 its level.",
+             "A group prefers a document to each one of a lower level in the same subgroup; equal levels",
+             "give no preference. If it prefers x to y and y to z, it also prefers x to z, even across",
+             "subgroups. A preference is fulfilled if the preferred document is retrieved, and the other",
+             "one later or not at all. poss_ret preferences have both documents retrieved, poss_imp",
+             "(implied) one, and absent none; ful_ret and ful_imp of them are fulfilled.",
+             *_table(["", *heads], [[label, *map(str, row)] for label, row in counts.items()], all_rows)]
     ranks = {docno: str(rank) for rank, (docno, *_) in enumerate(view.ranking, start=1)}
     names = [_shown_docno(docno, all_rows) for docno in topic.docnos]
     for label, group in topic.groups.items():
         rows = []
         for position, (docno, others) in enumerate(zip(topic.docnos, group.rows)):
-            if _has(group.relevant | group.nonrelevant, position):
+            if others:
                 behind = position if position < topic.num_ret else len(names)
                 fulfilled = [name for at, name in enumerate(names) if _has(others, at) and at > behind]
                 not_fulfilled = [name for at, name in enumerate(names) if _has(others, at) and at <= behind]
-                rows.append([ranks.get(docno, "-"), names[position], _some_names(fulfilled, all_rows),
-                             _some_names(not_fulfilled, all_rows)])
-        lines += [f"group {label} prefers each document to which others:",
-                  *_table(["rank", "docno", "fulfilled", "not fulfilled"], rows, all_rows)]
+                rows.append([ranks.get(docno, "not retrieved"), names[position],
+                             _some_names(fulfilled, all_rows), _some_names(not_fulfilled, all_rows)])
+        if rows:
+            heads = ["rank", "docno", "preferred, fulfilled, to", "preferred, not fulfilled, to"]
+            lines += [f"group {label}:", *_table(heads, rows, all_rows)]
     return lines
 
 
@@ -5371,77 +5415,85 @@ def _shown_docno(docno: str, all_rows: bool) -> str:
     return docno if all_rows or len(docno) <= 42 else f"{docno[:18]}...{docno[-21:]}"
 
 
-def _interpolation(view: View, levels: Any, all_rows: bool, digits: int) -> list[str]:
-    """The precision at each relevant document, and for each recall level which of them are looked at."""
+def _interpolation(view: View, arguments: Sequence[Any], all_rows: bool, digits: int) -> list[str]:
+    """The precision at each relevant document, and for each recall level the largest of those looked at."""
     topic = view.judged
-    ranked = zip(topic.relevant_ranks, topic.precisions)
     rows = [[str(rank), *_document(view, rank, all_rows), str(hits), f"{precision:.{digits}f}"]
-            for hits, (rank, precision) in enumerate(ranked, start=1)]
-    lines = _table(["rank", "docno", "score", "grade", "", "hits(rank)", "P@rank"], rows, all_rows)
+            for hits, (rank, precision) in enumerate(zip(topic.relevant_ranks, topic.precisions), start=1)]
+    lines = _table(["rank", *_DOCUMENT, "hits(rank)", "P@rank"], rows, all_rows)
     rows = []
-    for level in levels if isinstance(levels, tuple) else (levels,):
+    for level in arguments[0] if isinstance(arguments[0], tuple) else arguments:
         precision = interpolated_precision(topic, level)
-        where = f"at rank {precision.ranks[-1]}" if precision.ranks else "too few are retrieved"
-        times_r, rounded = _figure(level * topic.num_rel, digits), str(topic.count_at_recall(level))
-        rows.append([f"{level:.2f}", times_r, rounded, f"{precision:.{digits}f}", where])
-    return [*lines, *_table(["level", "level * R", "m", "largest P@k from there on", ""], rows, True)]
+        rows.append([f"{level:.2f}", f"{level * topic.num_rel:.{digits}f}", str(topic.count_at_recall(level)),
+                     f"{precision:.{digits}f}", str(precision.ranks[-1]) if precision.ranks else ""])
+    heads = ["level", "level * R", f"m (release {topic.release.name})", "largest P@k", "at rank"]
+    return [*lines, *_table(heads, rows, all_rows=True)]
 
 
-def _contingency(topic: JudgedRanking) -> list[str]:
-    """The number of documents that are or are not relevant, and retrieved or not."""
-    hits = topic.hits
-    others = "? (-N, the size of the collection, is not given)"
-    if topic.collection_size:
-        others = str(topic.collection_size + hits - topic.num_ret - topic.num_rel)
-    return _table(["", "relevant", "others"], [["retrieved", str(hits), str(topic.num_ret - hits)],
-                                               ["not retrieved", str(topic.num_rel - hits), others]], True)
+def _sums(column: Column, value: Any, view: View) -> list[tuple[Column, Any]]:
+    """The sums over ranks of which a value is made, with their columns; often it is one itself."""
+    name, gains = column.measure.name, (_gains_of(column.arguments),)
+    of_gains = MEASURES["dcg"], MEASURES["ideal_dcg"]
+    if name in _LOGARITHMS:
+        return [(Column(_LOGARITHMS[name], MEASURES[_LOGARITHMS[name]], ()), value.working[1])]
+    if name in ("ndcg", "ndcg_cut"):
+        symbols = ["dcg", "ideal_dcg"] if name == "ndcg" else [f"{d}({column.arguments[0]})" for d in "DJ"]
+        return [(Column(symbol, measure, gains), part)
+                for symbol, measure, part in zip(symbols, of_gains, value.working[1:])]
+    if name in ("ndcg_rel", "Rndcg"):
+        return [(column, value), *((Column(symbol, measure, gains), measure.function(view.judged, *gains))
+                                   for symbol, measure in zip(("D(N)", "J(I)"), of_gains))]
+    return [] if name in _INTERPOLATED else [(column, value)]
 
 
-def _terms(column: Column, value: Union[float, str], views: Sequence[View], all_rows: bool,
-           digits: int) -> list[str]:
-    """The table of what was added up, for values that are sums."""
-    documents = ["docno", "score", "grade", ""]
-    if isinstance(value, str):
-        rows = [[str(rank), *_document(views[0], rank, all_rows), shown]
-                for rank, shown in enumerate(value, start=1)]
-        return _table(["rank", *documents, "shown as"], rows, all_rows)
-    if not isinstance(value, Value) or not value.ranks:
+def _table_of_ranks(column: Column, value: Any, view: View, divisor: float, all_rows: bool,
+                    digits: int) -> list[str]:
+    """The table of what was added up rank by rank, or of what a text shows of each."""
+    if not isinstance(value, str) and not _is_sum_over_ranks(value):
         return []
-    view, name = views[0], column.measure.name
-    heads = [""]
-    details: Sequence[str] = ()
-    shows_documents = False
-    if _is_sum_over_ranks(value):
-        details = _DETAILS.get(name, ())
-        shows_documents = name not in _OF_IDEAL
-        heads = ["rank", *(documents if shows_documents else []), *details]
-    are_quotients = any(_steps(term, digits) for term in value.terms)
-    heads += ["is"] if are_quotients else []
-    divisor = _divisor_of_sum(value)
-    heads += ["adds", "total", "of the value"] if divisor else ["adds", "total"]
+    name = column.measure.name
+    ranks = range(1, len(value) + 1) if isinstance(value, str) else value.ranks
+    columns = {"rank": list(map(str, ranks))}
+    if name not in _OF_IDEAL:
+        documents = [_document(view, rank, all_rows) if isinstance(rank, int) else [""] * len(_DOCUMENT)
+                     for rank in ranks]
+        columns.update(zip(_DOCUMENT, map(list, zip(*documents))))
+    places = [rank if isinstance(rank, int) else sys.maxsize for rank in ranks]  # the whole ranking is last
+    for head in _DETAILS.get(name, ()):
+        details = [_detail(head, view.judged, rank, column.arguments) for rank in places]
+        columns[head] = [_figure(detail, digits) for detail in details]
+    if isinstance(value, str):
+        columns["shown as"] = list(value)
+    else:
+        columns.update(_sum_columns(value, _TERMS.get(name, "adds"), divisor, digits))
+    lines = _table(list(columns), list(zip(*columns.values())), all_rows)
+    adds_nothing = not isinstance(value, str) and name not in _NOT_OF_RELEVANT
+    return [*lines, "documents that are not in this table add 0"] if adds_nothing else lines
+
+
+def _table_of_labels(value: Any, all_rows: bool, digits: int) -> list[str]:
+    """The table of what was added up, for terms that have labels; none for others."""
+    if not isinstance(value, Value) or not value.ranks or _is_sum_over_ranks(value):
+        return []
+    labels = [" before ".join(_shown_docno(docno, all_rows) for docno in str(label).split(" before "))
+              for label in value.ranks]
+    columns = {"": labels, **_sum_columns(value, "adds", _divisor_of_sum(value), digits)}
+    return _table(list(columns), list(zip(*columns.values())), all_rows)
+
+
+def _sum_columns(value: Value, head: str, divisor: float, digits: int) -> dict[str, list[str]]:
+    """The terms of a value, their running total, and what they are divided by the divisor, if it is not 0."""
+    columns = {}
+    worked_out = [(_steps(term, digits) or [""])[-1] for term in value.terms]
+    if any(worked_out):
+        columns["is"] = worked_out
     decimals = 0 if all(float(term).is_integer() for term in value.terms) else digits
-    rows, so_far = [], 0.0
-    for rank, term in zip(value.ranks, value.terms):
-        so_far += term
-        row = [str(rank)]
-        if isinstance(rank, int):
-            row += _document(view, rank, all_rows) if shows_documents else []
-        elif shows_documents:
-            row += [""] * len(documents)
-        else:
-            row = [" before ".join(_shown_docno(docno, all_rows) for docno in rank.split(" before "))]
-        at = rank if isinstance(rank, int) else sys.maxsize  # after the last rank: the whole ranking
-        row += [_figure(_detail(head, view.judged, at, column.arguments), digits) for head in details]
-        row += (_steps(term, digits) or [""])[-1:] if are_quotients else []
-        row += [f"{term:.{decimals}f}", f"{so_far:.{decimals}f}"]
-        if divisor:
-            row.append(f"{term / divisor:.{digits}f}")
-        rows.append(row)
-    lines = _table(heads, rows, all_rows)
-    if view.label:
-        for group, term in zip(views, value.terms):
-            lines += [f"{group.label}:", *_terms(column, term, [group._replace(label="")], all_rows, digits)]
-    return lines
+    totals = list(itertools.accumulate(value.terms, initial=0.0))[1:]
+    columns[head] = [f"{term:.{decimals}f}" for term in value.terms]
+    columns["total"] = [f"{total:.{decimals}f}" for total in totals]
+    if divisor:
+        columns[f"/ {_figure(divisor, digits)}"] = [f"{term / divisor:.{digits}f}" for term in value.terms]
+    return columns
 
 
 def _is_sum_over_ranks(value: Any) -> bool:
@@ -5449,9 +5501,9 @@ def _is_sum_over_ranks(value: Any) -> bool:
     return isinstance(value, Value) and bool(value.ranks) and not isinstance(value.ranks[0], str)
 
 
-def _divisor_of_sum(value: Value) -> float:
+def _divisor_of_sum(value: Any) -> float:
     """What divides the sum of the terms, and so each term; 0 if the value came about in another way."""
-    if not value.working or value.working[0] != "{} / {}":
+    if not isinstance(value, Value) or not value.working or value.working[0] != "{} / {}":
         return 0.0
     _, dividend, divisor = value.working
     is_sum = not getattr(dividend, "working", ())
@@ -5461,33 +5513,11 @@ def _divisor_of_sum(value: Value) -> float:
 def _document(view: View, rank: int, all_rows: bool) -> list[str]:
     """What a table shows of the document at a rank."""
     docno, score, grade, is_tied = view.ranking[rank - 1]
-    marks = []
-    if is_tied:
-        marks.append("tied")
-    if grade is None:
-        marks.append("unpooled")
-    elif grade < 0:
-        marks.append("not judged")
+    marks = ["tied"] if is_tied else []
+    if grade is None or grade < 0:
+        marks.append("unjudged")
     shown = "-" if grade is None else f"{grade:g}"
     return [_shown_docno(docno, all_rows), f"{score:.10g}", shown, ", ".join(marks)]
-
-
-def _related(column: Column, value: Union[float, str], view: View) -> Iterator[tuple[Column, Any]]:
-    """Other columns that help to understand a value, with their values."""
-    name = column.measure.name
-    gains = (_gains_of(column.arguments),)
-    if name in ("ndcg", "ndcg_cut") and isinstance(value, Value):
-        ideal = "ideal_dcg" if name == "ndcg" else f"J({column.arguments[0]})"
-        yield Column(ideal, MEASURES["ideal_dcg"], gains), value.working[2]
-    elif name in ("ndcg_rel", "Rndcg"):
-        for symbol, related in ("D(N)", MEASURES["dcg"]), ("J(I)", MEASURES["ideal_dcg"]):
-            yield Column(symbol, related, gains), related.function(view.judged, *gains)
-    elif name in _LOGARITHMS:
-        related = MEASURES[_LOGARITHMS[name]]
-        yield Column(related.name, related, ()), cast(Value, value).working[1]
-    elif name == "rbp":
-        p = column.arguments[:1]
-        yield Column("rbp_resid", MEASURES["rbp_resid"], p), rank_biased_precision_residual(view.judged, *p)
 
 
 def _is_of_gains(column: Column) -> bool:
@@ -5505,17 +5535,20 @@ def _can_add(column: Column, topic: Any, grade: float) -> bool:
     return bool(grade >= topic.relevance_level)
 
 
-def _not_retrieved(column: Column, view: View, adds_nothing: bool, all_rows: bool) -> list[str]:
-    """The line about the documents missed that are relevant or, to a measure of gains, have one."""
-    missed = [(docno, grade) for docno, grade in view.missed if _can_add(column, view.judged, grade)]
-    if not missed:
-        return []
-    shown = _some_names([f"{_shown_docno(docno, all_rows)} (grade {grade:g})" for docno, grade in missed],
-                        all_rows)
-    label = f"{view.label}: " if view.label else ""
-    where = "in the ranking" if view.left_out else "retrieved"
-    adding = ", adding 0" if adds_nothing else ""
-    return [f"{label}not {where}{adding}: {shown}"]
+def _not_counted(column: Column, view: View, all_rows: bool) -> list[str]:
+    """Which documents below the cutoff or not retrieved are relevant or, to a measure of gains, have one."""
+    documents = {"not in the ranking" if view.left_out else "not retrieved": list(view.missed)}
+    if column.measure.parameters.kind == "cutoffs" and column.measure.name not in _NOT_OF_RELEVANT:
+        k = column.arguments[0]
+        below = [(docno, grade) for docno, _, grade, _ in view.ranking[k:] if grade is not None]
+        documents = {f"below rank {k}": below, **documents}
+    lines = []
+    for where, some in documents.items():
+        names = [f"{_shown_docno(docno, all_rows)} (grade {grade:g})" for docno, grade in some
+                 if _can_add(column, view.judged, grade)]
+        if names:
+            lines.append(f"{where}: {_some_names(names, all_rows)}")
+    return lines
 
 
 def _other_values(explanation: Explanation, digits: int) -> list[str]:
@@ -5525,33 +5558,15 @@ def _other_values(explanation: Explanation, digits: int) -> list[str]:
     if ties:
         lowest, highest = (_shown_value(column, value, digits) for value in (ties.lowest, ties.highest))
         before = " before -J" if column.settings.judged_only else ""
-        score = "score" if len(ties.ranks) == 1 else "scores"
+        ranks = _some_names([f"{first} to {last}" for first, last in ties.ranks], all_rows=False)
         if lowest != highest:
-            lines.append(f"documents at ranks {_some_ranks(ties.ranks)}{before} have the same {score}; "
-                         f"by their order this value could be from {lowest} to {highest}")
+            lines.append(f"documents at ranks {ranks}{before} are tied; by their order "
+                         f"{column.name} could be from {lowest} to {highest}")
     release = column.settings.release
     for field, other in explanation.by_release.items():
-        what = _DONE_BY_RELEASE[field]
-        rounded = _tied_by_rounding(explanation.views[0], release) if field == "keep_scores" else []
-        if rounded:
-            what += f", so that documents at ranks {_some_ranks(rounded)} are tied"
-        lines.append(f"release {release.name}, unlike {Settings().release.name}, {what}; without that this "
-                     f"value would be {_shown_value(column, other, digits)}")
+        lines.append(f"release {release.name}, unlike {Settings().release.name}, {_DONE_BY_RELEASE[field]}; "
+                     f"without that {column.name} would be {_shown_value(column, other, digits)}")
     return lines
-
-
-def _some_ranks(groups: Sequence[tuple[int, int]]) -> str:
-    """The first and the last rank of the first groups."""
-    further = " and further down" if len(groups) > 5 else ""
-    return f"{', '.join([f'{first} to {last}' for first, last in groups[:5]])}{further}"
-
-
-def _tied_by_rounding(view: View, release: Release) -> list[tuple[int, int]]:
-    """The first and the last rank of documents whose scores are different until the release rounds them."""
-    scores = [score for _, score, *_ in view.ranking]
-    by_score = itertools.groupby(enumerate(release.keep_scores(scores), start=1), key=lambda place: place[1])
-    groups = [[rank for rank, _ in group] for _, group in by_score]
-    return [(group[0], group[-1]) for group in groups if scores[group[0] - 1] != scores[group[-1] - 1]]
 
 
 def _shown_value(column: Column, value: Union[float, str], digits: int) -> str:
@@ -5627,33 +5642,29 @@ def _explanation(evaluated: Evaluated, run: Source, summary: bool, all_rows: boo
     """All explanations as lines: topic after topic, then the summary and what became of other topics."""
     lines: list[str] = []
     for topic in evaluated.ordered():
-        for explanation in _explanations(evaluated, topic):
-            if explanation.column.measure.summary not in ("run tag", "number of topics"):
-                lines += [*explanation_lines(explanation, all_rows, digits), ""]
+        explanations = [explanation for explanation in _explanations(evaluated, topic)
+                        if explanation.column.measure.summary not in ("run tag", "number of topics")]
+        if explanations:
+            lines += [*explanation_lines(explanations, all_rows, digits), ""]
     if not lines and not summary:
         names = ", ".join(column.name for column in evaluated.columns)
-        raise TrecEvalError(f"expected --explain without -n, because only the summary has {names}", status=1)
+        raise TrecEvalError(f"expected --explain without -n and -D, because only the summary has {names}",
+                            status=1)
     if summary:
         lines.append("all topics")
-        for column, value in evaluated.summaries():
-            first_sentence = _documentation(SUMMARIES[cast(str, column.measure.summary)])[0]
-            lines.append(f"  {column.name}: {first_sentence}")
-            lines += [f"    {line}" for line in _working(column, value, digits)]
+        for kind, summaries in itertools.groupby(evaluated.summaries(), lambda each: each[0].measure.summary):
+            lines.append(f"  {_documentation(SUMMARIES[cast(str, kind)])[0]}")
+            for column, value in summaries:
+                lines += [f"    {line}" for line in _working(column, value, digits)]
         in_run = _topics_of(run, evaluated.settings.release)
-        fate = "are skipped (-c would count them)"
-        if evaluated.settings.complete:
-            fate = "count as if nothing relevant had been retrieved (-c)"
-        lines += _other_topics("in the qrels alone", evaluated.qrels_topics - in_run, fate)
-        lines += _other_topics("in the run alone", in_run - evaluated.qrels_topics, "are ignored")
+        skipped = "are skipped (-c would count them)"
+        counted = "count as if nothing relevant had been retrieved (-c)"
+        fate = counted if evaluated.settings.complete else skipped
+        for file, topics, fate in (("qrels", evaluated.qrels_topics - in_run, fate),
+                                   ("run", in_run - evaluated.qrels_topics, "are ignored")):
+            names = _some_names([_shown_name(topic) for topic in sorted(topics)], all_rows=False)
+            lines += [f"  topics in the {file} alone {fate}: {names}"] if names else []
     return [_encode(line) + b"\n" for line in lines]
-
-
-def _other_topics(where: str, topics: Collection[bytes], fate: str) -> list[str]:
-    """The line about topics that are in one of the files alone, if there are any."""
-    names = [_shown_name(topic) for topic in sorted(topics)]
-    if len(names) > 20:
-        names = [*names[:20], "..."]
-    return [f"  topics {where} {fate}: {', '.join(names)}"] if names else []
 
 
 # ---- Comparing ----
@@ -6561,7 +6572,7 @@ class _Ranks(NamedTuple):
 _OF_PRECISIONS = ("map", "gm_map", "map_cut", "yaap", "iprec_at_recall", "11pt_avg")
 _ROWS = {  # other heads than in the text, for some rows of numbers
     "hits(rank)": "hits so far", "log2(rank+1)": "log2(k + 1)", "p^(rank-1)": "p^(k-1)",
-    "gain from 0 to 1": "gain", "cost(rank)": "cost(k)", "s(rank)": "s(k)"}
+    "cost(rank)": "cost(k)", "s(rank)": "s(k)"}
 
 
 def explanation_svg(explanation: Union[Explanation, Sequence[Explanation]], digits: int = 4) -> str:
@@ -8861,7 +8872,8 @@ def _evaluate_command(asked: Asked) -> Iterable[bytes]:
         return [picture]
     if is_explained:
         all_rows = "explain-all" in options
-        printed: Iterable[bytes] = _explanation(evaluated[0], asked.runs[0], summary, all_rows, asked.digits)
+        printed: Iterable[bytes] = _explanation(evaluated[0], asked.runs[0], summary and asked.only is None,
+                                                all_rows, asked.digits)
     else:
         printed = _report(named, comparisons, options, requests, asked.digits)
     if picture:
