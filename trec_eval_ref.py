@@ -551,8 +551,9 @@ def average_precision(topic: JudgedRanking) -> Value:
 
         AP = map = (1 / R) * sum of P@k over the ranks k of relevant documents
 
-    A relevant document that is not retrieved has precision 0, so that the divisor is R and
-    not the number of hits.  The value is 0 if R = 0 or if nothing relevant is retrieved.
+    A relevant document that is not retrieved has precision 0, so that the divisor is R, the
+    number of all relevant ones, and not that of the hits.  An unjudged document counts as
+    nonrelevant.  The value is 0 if R = 0 or if nothing relevant is retrieved.
 
     >>> topic = example_ranking("1010010010", unretrieved="1")
     >>> round(average_precision(topic), 4)  # (1/1 + 2/3 + 3/6 + 4/9 + 0) / 5
@@ -759,10 +760,10 @@ def inferred_average_precision(topic: JudgedRanking) -> Value:
         E = (r + n + u)/(k-1) * (r + e)/(r + n + 2e)
 
     Above rank k are r relevant, n judged nonrelevant and u unjudged documents of the pool
-    (grade < 0), and any number that are not in the judgments.  E estimates the precision
-    above k: the share of those documents that are in the pool, times the share of the
-    judged ones that are relevant.  e = 0.00001 avoids 0/0 if none above k is judged.
-    The value is 0 if R = 0 or if nothing relevant is retrieved.
+    (grade < 0).  The others above k are not in the judgments, and so not in the pool.
+    E estimates the precision above k: the share of the documents there that are in the
+    pool, times the share of the judged ones that are relevant.  e = 0.00001 avoids 0/0 if
+    none above k is judged.  The value is 0 if R = 0 or if nothing relevant is retrieved.
 
     >>> round(inferred_average_precision(example_ranking("1-1")), 4)  # (1 + (1/3 + 2/3 * 1/2 * 1)) / 2
     0.8333
@@ -5264,9 +5265,9 @@ def _lines_of_measure(explanations: Sequence[Explanation], all_rows: bool, digit
         lines.append(f"with {'; '.join(given)}")
     if column.settings.grades_as:
         lines.append(_grades_in_words(column.settings.grades_as))
-    if any(is_tied for view in last.views for *_, is_tied in view.ranking):
-        order = "ascending" if REL_FORMATS[column.settings.rel_format].ties_ascending else "descending"
-        lines.append(f"documents of equal score (tied) are ranked by {order} docno, not by the run's ranks")
+    order = "ascending" if REL_FORMATS[column.settings.rel_format].ties_ascending else "descending"
+    lines.append(f"documents are ranked by score, those of equal score by {order} docno, "
+                 "not by the run's ranks")
     for i, view in enumerate(last.views):
         values = [each.value.terms[i] if view.label and isinstance(each.value, Value) else each.value
                   for each in explanations]
@@ -5345,7 +5346,7 @@ def _quantities(column: Column, view: View, all_rows: bool, digits: int) -> list
     apart = f" ({pooled} of grade < 0, {unjudged - pooled} not in the judgments)" if pooled else ""
     lines = [f"R = {_plural(topic.num_rel, 'relevant document')} in the judgments "
              f"(grade >= {topic.relevance_level}), and NR = {topic.num_nonrel} judged nonrelevant",
-             f"N = {_plural(topic.num_ret, 'document')} retrieved and ranked by score{left_out}: "
+             f"N = {_plural(topic.num_ret, 'document')} retrieved{left_out}: "
              f"{topic.hits} relevant (hits), {len(topic.nonrelevant_ranks)} judged nonrelevant, "
              f"{unjudged} unjudged{apart}"]
     if column.measure.name == "utility":
@@ -5379,8 +5380,8 @@ def _preferences(column: Column, view: View, all_rows: bool) -> list[str]:
              "A group prefers a document to each one of a lower level in the same subgroup; equal levels",
              "give no preference. If it prefers x to y and y to z, it also prefers x to z, even across",
              "subgroups. A preference is fulfilled if the preferred document is retrieved, and the other",
-             "one later or not at all. poss_ret preferences have both documents retrieved, poss_imp",
-             "(implied) one, and absent none; ful_ret and ful_imp of them are fulfilled.",
+             "one later or not at all. Of all preferences, poss_ret have both documents retrieved, poss_imp",
+             "(implied by the ranking) one of them, and absent none; ful_ret and ful_imp are fulfilled.",
              *_table(["", *heads], [[label, *map(str, row)] for label, row in counts.items()], all_rows)]
     ranks = {docno: str(rank) for rank, (docno, *_) in enumerate(view.ranking, start=1)}
     names = [_shown_docno(docno, all_rows) for docno in topic.docnos]
@@ -6687,7 +6688,7 @@ def _ranking(column: Column, view: View, ranks: _Ranks) -> list[_Block]:
     shown = documents[:ranks.drawn]
     all_of_them = f"R = {topic.num_rel} relevant ones"
     meanings = {"blue": f"relevant: grade {topic.relevance_level} or higher", "grey": "judged nonrelevant",
-                "open": "not judged", "tie": "equal scores: the greater docno first"}
+                "open": "not judged", "tie": "equal scores: the greater name first"}
     if _is_of_gains(column):
         all_of_them = f"{found + len(missed)} that have a gain"
         meanings.update(blue="with a gain (stronger: larger gain)", grey="without a gain")
@@ -6716,7 +6717,7 @@ def _ranking(column: Column, view: View, ranks: _Ranks) -> list[_Block]:
         if len(missed) > most:
             text += f". {most} of them are drawn"
         blocks += [_paragraph(f"Not in the ranking: {len(missed)} of the {all_of_them}", "head"),
-                   _paragraph(text), *ranks.documents(missed[:most])]
+                   _legend({"missed": text}), *ranks.documents(missed[:most])]
     return blocks
 
 
@@ -6747,13 +6748,13 @@ def _added(column: Column, view: View, ranks: _Ranks, axis: _Axis, label: str, v
 
 def _totals(column: Column, ranks: _Ranks, sums: Mapping[str, Value], digits: int) -> list[_Block]:
     """The running totals as lines, and the sums that they end with written out."""
-    suffix, factor = "", 1.0
+    head, suffix, factor = "The bars added up", "", 1.0
     divisor = _divisor_of_sum(next(iter(sums.values())))
     if divisor:
-        suffix, factor = f" / {divisor:.6g}", 1 / divisor
+        head, suffix, factor = f"{head}, divided by {divisor:.6g}", f" / {divisor:.6g}", 1 / divisor
     elif column.measure.name == "rbp":
         factor = 1 - column.arguments[0]
-        suffix = f" * {factor:.4g}"
+        head, suffix = f"{head}, times 1 - p", f" * {factor:.4g}"
     totals = {label: [factor * total for total in itertools.accumulate(value.terms, initial=0.0)]
               for label, value in sums.items()}
     axis = _axis([total for line in totals.values() for total in line], least=1.0)
@@ -6772,7 +6773,7 @@ def _totals(column: Column, ranks: _Ranks, sums: Mapping[str, Value], digits: in
         if len(terms) > 1:
             total = _short_number(add_up((), value.terms), digits)
             written_out.append(_paragraph(f"{label} = {' + '.join(terms)} = {total}"))
-    return [_paragraph("The bars added up", "head"), _legend(meanings),
+    return [_paragraph(head, "head"), _legend(meanings),
             axis.chart(reversed(lines), ranks.right), ranks.numbers(), *written_out]
 
 
