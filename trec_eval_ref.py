@@ -1285,6 +1285,12 @@ def rank_biased_precision(topic: JudgedRanking, p: float, gains: Gains) -> Value
     return weighted.then((1 - p) * weighted, "(1 - {}) * {}", p, weighted)
 
 
+@functools.lru_cache(maxsize=2)
+def _ranks_to(n: int) -> tuple[int, ...]:
+    """The ranks from 1 to n, which are kept as `_powers` are."""
+    return tuple(range(1, n + 1))
+
+
 @measure("rbp_resid", Parameters("persistence", (0.9,)))
 def rank_biased_precision_residual(topic: JudgedRanking, p: float) -> Value:
     """How much higher rbp could be, if every unjudged document had gain 1.
@@ -1302,7 +1308,7 @@ def rank_biased_precision_residual(topic: JudgedRanking, p: float) -> Value:
 
     Some descriptions have rbp + p^N instead.  Source: Moffat & Zobel (2008).
     """
-    ranks = topic.at_unjudged(range(1, topic.num_ret + 1))
+    ranks = topic.at_unjudged(_ranks_to(topic.num_ret))
     if not ranks:
         return Value(0.0)
     *powers, beyond = topic.at_unjudged(_powers(p, topic.num_ret))  # p^(k-1) at their ranks k, and p^N
