@@ -6948,30 +6948,11 @@ def _difference_chart(run: ComparedRun, falling: Sequence[tuple[str, float]], ax
 # with its strength: the chance that a wrong number would fit one of them by accident.
 
 
-class Named(NamedTuple):
-    """What a report's name for a measure means: a column, and the settings that the name itself fixes."""
-
-    column: Column
-    own: tuple[tuple[str, Any], ...] = ()
-
-    @property
-    def key(self) -> tuple[str, str, tuple[tuple[str, Any], ...]]:
-        """What all names of one thing have in common."""
-        return self.column.measure.name, repr(self.column.arguments), self.own
-
-
-def _named(column: Column, settings: Settings) -> Named:
-    """A column, with what its name fixes of the settings."""
-    own = [(field, value) for field, value, usual in zip(Settings._fields, column.settings, settings)
-           if value != usual]
-    return Named(column, tuple(own))
-
-
 _SPELLINGS = {"recip_rank": "RR", "accuracy": "Success", "r-precision": "Rprec"}  # of reports
 
 
-def _reported_column(name: str, settings: Settings) -> Optional[Named]:
-    """What a report's name for a measure means, or None if nothing here computes it.
+def _reported_column(name: str, settings: Settings) -> Optional[Column]:
+    """The column that a report's name for a measure means, or None if nothing here computes it.
 
     Names are read as requests are.  Reports also have NAME_k for NAME@k, and
     ranx has NAME-l2 for NAME(rel=2) and rbp.95 for rbp.p=0.95.
@@ -6988,9 +6969,15 @@ def _reported_column(name: str, settings: Settings) -> Optional[Named]:
             continue
         if notes.lines():  # part of the name would be ignored
             return None
-        named = _named(column, settings)
-        return named._replace(own=(*named.own, ("relevance_level", int(level.group(1))))) if level else named
+        if level:
+            return column._replace(settings=column.settings._replace(relevance_level=int(level.group(1))))
+        return column
     return None
+
+
+def _identity(column: Column) -> tuple[str, str, Settings]:
+    """What all names of one thing have in common."""
+    return column.measure.name, repr(column.arguments), column.settings
 
 
 class Entry(NamedTuple):
@@ -7122,7 +7109,7 @@ def _scalars(part: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...]
         yield path, part
 
 
-def _oriented(entries: Sequence[Entry], meaning: Callable[[str], Optional[Named]],
+def _oriented(entries: Sequence[Entry], meaning: Callable[[str], Optional[Column]],
               topics: AbstractSet[bytes]) -> Iterator[tuple[str, Optional[str], Entry]]:
     """Measure, topic (None: over all topics) and entry, in whichever order the names are."""
     pairs = [entry.names for entry in entries if len(entry.names) == 2]
@@ -7179,7 +7166,7 @@ class Group:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.columns: list[Named] = []
+        self.columns: list[Column] = []
         self.values: list[Reported] = []
         self.here: list[Optional[float]] = []
         self.departing: list[int] = []
@@ -7189,17 +7176,17 @@ class Group:
         self.nearly: list[tuple[int, Candidate]] = []
         self._numbers: dict[Any, int] = {}  # of columns, by key
 
-    def number(self, named: Named) -> int:
+    def number(self, column: Column) -> int:
         """The number of a column, which may be new."""
-        number = self._numbers.setdefault(named.key, len(self.columns))
+        number = self._numbers.setdefault(_identity(column), len(self.columns))
         if number == len(self.columns):
-            self.columns.append(named)
+            self.columns.append(column)
         return number
 
     @property
     def is_count(self) -> bool:
         """Whether its values are counts, which are exact."""
-        return self.columns[0].column.measure.is_count
+        return self.columns[0].measure.is_count
 
     @property
     def topic_decimals(self) -> int:
@@ -7269,41 +7256,40 @@ def _read_report(source: Source, settings: Settings, qrels: AbstractSet[bytes], 
                  requests: Optional[Sequence[str]] = None, only: Optional[str] = None) -> Report:
     """Read a report; `requests` and `only` are the measures and the topic that are wanted, if not all are."""
     entries, are_short = _report_entries(source)
-    names: dict[str, Optional[Named]] = {}
+    names: dict[str, Optional[Column]] = {}
 
-    def meaning(name: str) -> Optional[Named]:
+    def meaning(name: str) -> Optional[Column]:
         """What a name means, looked up once."""
         if name not in names and len(names) < _MOST_NAMES:
             names[name] = _reported_column(name, settings)
         return names.get(name)
     wanted = None
     if requests is not None:
-        columns = _columns(requests, settings, Notes(), first_only=True)
-        wanted = {_named(column, settings).key for column in columns}
+        wanted = set(map(_identity, _columns(requests, settings, Notes(), first_only=True)))
     report = Report(source.name, {}, Counter(), [])
     places: dict[Any, int] = {}  # in its group, of the value of a column and topic
     unknown = set()
     for name, label, entry in _oriented(entries, meaning, qrels | run):
-        named, figure = meaning(name), _read_figure(entry.figure)
+        column, figure = meaning(name), _read_figure(entry.figure)
         topic = None if label is None else _encode(label)
-        is_text = named is not None and named.column.measure.summary in (None, "run tag")
-        is_unwanted = named is not None and wanted is not None and named.key not in wanted
+        is_text = column is not None and column.measure.summary in (None, "run tag")
+        is_unwanted = column is not None and wanted is not None and _identity(column) not in wanted
         if is_text or is_unwanted or only not in (None, label):
             continue
         if figure is None or not name:
-            if named or not are_short:
+            if column or not are_short:
                 report.strays.append(Entry((), " ".join([*entry.names, entry.figure]), entry.place))
-        elif named is None:
+        elif column is None:
             report.left_out[name, "not computed here", False] += 1
         elif topic is not None and topic not in qrels:
             unknown.add(topic)
             report.left_out[name, "of topics that are not in the qrels", True] += 1
-        elif topic is not None and named.column.measure.summary_only:
+        elif topic is not None and column.measure.summary_only:
             report.left_out[name, "of topics, which have none here", True] += 1
         else:
-            group = report.groups.setdefault(named.key[0], Group(named.key[0]))
-            value = Reported(name, group.number(named), topic, entry.figure, *figure, entry.place)
-            place = places.setdefault((named.key, topic), len(group.values))
+            group = report.groups.setdefault(column.measure.name, Group(column.measure.name))
+            value = Reported(name, group.number(column), topic, entry.figure, *figure, entry.place)
+            place = places.setdefault((_identity(column), topic), len(group.values))
             if place == len(group.values):
                 group.values.append(value)
                 continue
@@ -7795,13 +7781,15 @@ class Audit:
         self._orders: dict[Any, Order] = {}
         self._seen: dict[Ranked, dict[bytes, Seen]] = {}
 
-    def ranked(self, way: Way, own: Iterable[tuple[str, Any]] = ()) -> Ranked:
-        """How topics are ranked and judged under a way, for a column that fixes some settings of its own."""
-        base = self.settings
-        changes = {"release": way.get("release", base.release), "depth": way.get("depth", base.depth),
-                   "relevance_level": way.get("level", base.relevance_level),
-                   "judged_only": base.judged_only or "judged-only" in way, "complete": False, **dict(own)}
-        settings = base._replace(**changes)
+    def ranked(self, way: Way, own: Settings) -> Ranked:
+        """How topics are ranked and judged under a way, but for what a column's own settings fix."""
+        usual = self.settings._asdict()
+        changes = {"release": way.get("release", self.settings.release),
+                   "depth": way.get("depth", self.settings.depth),
+                   "relevance_level": way.get("level", self.settings.relevance_level),
+                   "judged_only": self.settings.judged_only or "judged-only" in way, "complete": False}
+        changes.update((field, value) for field, value in own._asdict().items() if value != usual[field])
+        settings = self.settings._replace(**changes)
         return Ranked(settings, way.get("ties", ""), "order" in way, "topic-document" in way)
 
     def order(self, topic: bytes, ranked: Ranked) -> Order:
@@ -7923,7 +7911,7 @@ class Audit:
 
     def _summary(self, way: Way, rows: Rows, group: Group, number: int) -> Optional[float]:
         """What comes out over all topics for a column of a group; None if no topic counts."""
-        column, ranked = rows.columns[number].column, rows.ranked[number]
+        column, ranked = rows.columns[number], rows.ranked[number]
         measure, arguments = column.measure, column.arguments
         topics = self.all_topics if self.evaluates_missing(way) else self.both
         counted = self.all_topics if self.is_complete(way) else self.both
@@ -7962,9 +7950,9 @@ class Rows:
 
     def __init__(self, audit: Audit, way: Way, group: Group):
         replaced = dict(way.get("measure", ()))
-        self.columns = [replaced.get(number, named) for number, named in enumerate(group.columns)]
-        self.ranked = [audit.ranked(way, named.own) for named in self.columns]
-        self._functions = [_function_under(way, named.column.measure) for named in self.columns]
+        self.columns = [replaced.get(number, column) for number, column in enumerate(group.columns)]
+        self.ranked = [audit.ranked(way, column.settings) for column in self.columns]
+        self._functions = [_function_under(way, column.measure) for column in self.columns]
         self._audit = audit
         self._rows: dict[bytes, list[float]] = {}
 
@@ -7973,7 +7961,7 @@ class Rows:
         if topic not in self._rows:
             is_missing = topic not in self._audit.run
             row = []
-            for (column, _), ranked, function in zip(self.columns, self.ranked, self._functions):
+            for column, ranked, function in zip(self.columns, self.ranked, self._functions):
                 is_zero = is_missing and column.is_zero_if_missing
                 row.append(0.0 if is_zero else function(self._audit.seen(topic, ranked), *column.arguments))
             self._rows[topic] = row
@@ -8044,7 +8032,7 @@ def _impossible(audit: Audit) -> set[str]:
         found.update(("judged-only", "with-relevant"))
     if settings.judged_only:
         found.update(("judged-only", "ties=averaged"))
-    here = audit.ranked({})
+    here = audit.ranked({}, settings)
     by_rank = here._replace(by_rank_column=True)
     are_ranked = [topic for topic, each in audit.run.items() if len(set(each.ranks)) == len(each.ranks)]
     if all(audit.order(topic, here).settled == audit.order(topic, by_rank).settled for topic in are_ranked):
@@ -8097,7 +8085,7 @@ _CUT = ("P", "recall", "success", "map_cut", "ndcg_cut", "relative_P")
 def _other_measures(group: Group, settings: Settings, cuts: Sequence[int]) -> list[Convention]:
     """The measures whose values may be reported under the name of another one: of the columns that depart."""
     numbers = sorted({group.values[i].column for i in group.departing})
-    columns = [group.columns[number].column for number in numbers]
+    columns = [group.columns[number] for number in numbers]
     is_cut = columns[0].measure.parameters.kind == "cutoffs"
     at_same = [[f"{name}.{column.arguments[0]}" for column in columns] for name in _CUT if is_cut]
     if group.is_count:
@@ -8110,9 +8098,9 @@ def _other_measures(group: Group, settings: Settings, cuts: Sequence[int]) -> li
         requests = [*([request] for request in _UNCUT), *others, *at_same]
     found = {}
     for request in requests:
-        new = [Named(_columns([one], settings, Notes())[0]) for one in request]
-        name = new[0].column.measure.name if len(new) > 1 else new[0].column.name
-        if new[0].column.name != columns[0].name:
+        new = [_columns([one], settings, Notes())[0] for one in request]
+        name = new[0].measure.name if len(new) > 1 else new[0].name
+        if new[0].name != columns[0].name:
             found[name] = Convention(f"measure={name}", f"{group.name} is the value of {name}", (group.name,),
                                      f"-m {request[0]}", tuple(zip(numbers, new)))
     return list(found.values())
@@ -8519,10 +8507,10 @@ def _unexplained(group: Group, verdict: Verdict, files: Sequence[str]) -> list[s
 def _command_for(value: Reported, group: Group, settings: Settings, files: Sequence[str]) -> str:
     """The command that explains what is computed here for a value."""
     import shlex
-    column, own = group.columns[value.column]
+    column = group.columns[value.column]
     default = Settings()
     if not column.is_named:  # else the name says it
-        settings = settings._replace(**dict(own))
+        settings = column.settings
     words = ["trec_eval_ref", "--explain", column.name]
     if value.topic is not None:
         words += ["-D", f"0.{_decode(value.topic)}"]
