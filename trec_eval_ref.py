@@ -7140,6 +7140,7 @@ class Reported(NamedTuple):
     value     what it says, as a fraction if it is a percentage
     decimals  how precisely it is known
     shown     how many decimals it has without zeros at its end
+    here      what comes out here; None if nothing does
     """
 
     name: str
@@ -7150,14 +7151,14 @@ class Reported(NamedTuple):
     decimals: int
     shown: int
     place: str
+    here: Optional[float] = None
 
 
 class Group:
     """The reported values of one measure, and what is found out about them.
 
     columns    what they are values of
-    here       what comes out here, for each value; None if nothing does
-    departing  the numbers of the values that do not agree
+    departing  the values that do not agree
     figures    for some of these, the other figures near ours that conventions give
     tried      how many conventions, alone or together, were tried
     found      those under which all values come out
@@ -7168,13 +7169,13 @@ class Group:
         self.name = name
         self.columns: list[Column] = []
         self.values: list[Reported] = []
-        self.here: list[Optional[float]] = []
-        self.departing: list[int] = []
-        self.figures: dict[int, set[int]] = {}
+        self.departing: list[Reported] = []
+        self.figures: dict[Reported, set[int]] = {}
         self.tried = 0
         self.found: list[Candidate] = []
         self.nearly: list[tuple[int, Candidate]] = []
-        self._numbers: dict[Any, int] = {}  # of columns, by key
+        self._numbers: dict[Any, int] = {}  # of columns
+        self._places: dict[Any, int] = {}  # of values
 
     def number(self, column: Column) -> int:
         """The number of a column, which may be new."""
@@ -7182,6 +7183,21 @@ class Group:
         if number == len(self.columns):
             self.columns.append(column)
         return number
+
+    def add(self, value: Reported) -> None:
+        """Take a value in.  Of two for the same thing, the more precise one is kept."""
+        place = self._places.setdefault((value.column, value.topic), len(self.values))
+        if place == len(self.values):
+            self.values.append(value)
+            return
+        known = self.values[place]
+        tolerance = 0.0 if self.is_count else 0.500001 * 10.0 ** -min(known.decimals, value.decimals)
+        is_same = value.text == known.text or abs(known.value - value.value) <= tolerance  # one may be NaN
+        if not is_same:
+            expected = f"expected one value of {_quoted(value.name)} for {_scope(value.topic)}"
+            raise TrecEvalError(f"{value.place}: {expected}, found {value.text} and, at {known.place}, "
+                                f"{known.text}")
+        self.values[place] = max(known, value, key=lambda each: each.decimals)
 
     @property
     def is_count(self) -> bool:
@@ -7196,56 +7212,57 @@ class Group:
 
     def track(self, takes_averages: bool) -> None:
         """Choose the departing values whose figures are kept: of all topics alike, and averages if cheap."""
-        known = [i for i in self.departing if self.here[i] is not None]
-        of_topics = [i for i in known if self.values[i].topic is not None]
+        known = [value for value in self.departing if value.here is not None]
+        of_topics = [value for value in known if value.topic is not None]
         tracked = of_topics[::max(1, len(of_topics) // _MOST_TRACKED)][:_MOST_TRACKED]
         if takes_averages or len(tracked) < 3:
-            tracked += [i for i in known if self.values[i].topic is None][:_MOST_TRACKED]
-        self.figures = {i: set() for i in tracked}
+            tracked += [value for value in known if value.topic is None][:_MOST_TRACKED]
+        self.figures = {value: set() for value in tracked}
 
-    def others_near(self, i: int) -> int:
+    def others_near(self, value: Reported) -> int:
         """How many figures other than ours lie near ours: within 0.1, or for a count within a tenth of it."""
-        near = max(1.0, abs(cast(float, self.here[i])) / 10) if self.is_count else 0.1
-        return max(2, 2 * round(near * 10.0 ** self.values[i].decimals))
+        near = max(1.0, abs(cast(float, value.here)) / 10) if self.is_count else 0.1
+        return max(2, 2 * round(near * 10.0 ** value.decimals))
 
-    def note(self, i: int, value: Optional[float]) -> None:
+    def note(self, value: Reported, other: Optional[float]) -> None:
         """Keep the figure that a convention gives for a value, if it is another one near ours."""
-        if value is None or math.isinf(value):
+        if other is None or math.isinf(other):
             return
-        scale = 10.0 ** self.values[i].decimals
-        distance = round(value * scale) - round(cast(float, self.here[i]) * scale)
-        if 0 < abs(distance) <= self.others_near(i) // 2:
-            self.figures[i].add(distance)
+        scale = 10.0 ** value.decimals
+        distance = round(other * scale) - round(cast(float, value.here) * scale)
+        if 0 < abs(distance) <= self.others_near(value) // 2:
+            self.figures[value].add(distance)
 
     @property
     def chance(self) -> float:
         """The chance that wrong numbers near ours fit: the shares of figures that conventions give."""
-        return math.prod(min(1.0, max(1, len(figures)) / self.others_near(i))
-                         for i, figures in self.figures.items())
+        return math.prod(min(1.0, max(1, len(figures)) / self.others_near(value))
+                         for value, figures in self.figures.items())
 
     @property
     def chance_with_pairs(self) -> float:
         """About what it would be with pairs of conventions: as if their figures fell anywhere."""
         chance = 1.0
-        for i, figures in self.figures.items():
+        for value, figures in self.figures.items():
             given = len(figures) * (len(figures) + 1) / 2
-            chance *= 1 - (1 - 1 / self.others_near(i)) ** given
+            chance *= 1 - (1 - 1 / self.others_near(value)) ** given
         return chance
 
 
 _MOST_TRACKED = 24  # values of a measure; more do not make the chance any plainer
+_NOT_COMPUTED_HERE = "not computed here"  # of the reasons not to compare a value, the one that is no loss
 
 
 class Report(NamedTuple):
     """A report, ready to be compared: its values by measure, and what else it holds.
 
-    left_out  how many values are not compared, by name, reason and whether such values are computed here
+    left_out  how many values are not compared, by name and reason
     strays    lines that are no values
     """
 
     file: str
     groups: dict[str, Group]
-    left_out: Counter[tuple[str, str, bool]]
+    left_out: Counter[tuple[str, str]]
     strays: list[Entry]
 
 
@@ -7267,41 +7284,25 @@ def _read_report(source: Source, settings: Settings, qrels: AbstractSet[bytes], 
     if requests is not None:
         wanted = set(map(_identity, _columns(requests, settings, Notes(), first_only=True)))
     report = Report(source.name, {}, Counter(), [])
-    places: dict[Any, int] = {}  # in its group, of the value of a column and topic
     unknown = set()
     for name, label, entry in _oriented(entries, meaning, qrels | run):
         column, figure = meaning(name), _read_figure(entry.figure)
         topic = None if label is None else _encode(label)
-        is_text = column is not None and column.measure.summary in (None, "run tag")
-        is_unwanted = column is not None and wanted is not None and _identity(column) not in wanted
-        if is_text or is_unwanted or only not in (None, label):
+        if only not in (None, label) or not _is_wanted(column, wanted):
             continue
         if figure is None or not name:
             if column or not are_short:
                 report.strays.append(Entry((), " ".join([*entry.names, entry.figure]), entry.place))
         elif column is None:
-            report.left_out[name, "not computed here", False] += 1
+            report.left_out[name, _NOT_COMPUTED_HERE] += 1
         elif topic is not None and topic not in qrels:
             unknown.add(topic)
-            report.left_out[name, "of topics that are not in the qrels", True] += 1
+            report.left_out[name, "of topics that are not in the qrels"] += 1
         elif topic is not None and column.measure.summary_only:
-            report.left_out[name, "of topics, which have none here", True] += 1
+            report.left_out[name, "of topics, which have none here"] += 1
         else:
             group = report.groups.setdefault(column.measure.name, Group(column.measure.name))
-            value = Reported(name, group.number(column), topic, entry.figure, *figure, entry.place)
-            place = places.setdefault((_identity(column), topic), len(group.values))
-            if place == len(group.values):
-                group.values.append(value)
-                continue
-            known = group.values[place]
-            if value.decimals > known.decimals:  # the more precise one is compared
-                group.values[place] = value
-            tolerance = 0.500001 * 10.0 ** -min(known.decimals, value.decimals)
-            is_same = abs(known.value - value.value) <= (0.0 if group.is_count else tolerance)
-            if not is_same and value.text != known.text:  # one may be NaN
-                expected = f"expected one value of {_quoted(name)} for {_scope(topic)}"
-                raise TrecEvalError(f"{value.place}: {expected}, found {value.text} and, at {known.place}, "
-                                    f"{known.text}")
+            group.add(Reported(name, group.number(column), topic, entry.figure, *figure, entry.place))
     if len(report.strays) > len(entries) / 2:
         stray = report.strays[0]
         raise TrecEvalError(f"{stray.place}: expected a measure, a topic if it is one's, and a value, found "
@@ -7310,6 +7311,14 @@ def _read_report(source: Source, settings: Settings, qrels: AbstractSet[bytes], 
         raise TrecEvalError(str(_nothing_in_common((source.name, unknown), ("the qrels", qrels))))
     _set_precision(report, are_short)
     return report
+
+
+def _is_wanted(column: Optional[Column], wanted: Optional[AbstractSet[Any]]) -> bool:
+    """Whether a column has numbers, and is asked for.  What nothing here computes is said in any case."""
+    if column is None:
+        return True
+    is_text = column.measure.summary in (None, "run tag")
+    return not is_text and (wanted is None or _identity(column) in wanted)
 
 
 def _scope(topic: Optional[bytes]) -> str:
@@ -7335,17 +7344,19 @@ def _read_percentages(report: Report) -> bool:
     It is decided over all values of measures between 0 and 1: some must be
     above 1, and most more than ten times what comes out here.
     """
-    values = [(group, i) for group in report.groups.values() for i, value in enumerate(group.values)
-              if not group.is_count and group.name not in _UNBOUNDED and "%" not in value.text]
-    pairs = [(group.values[i].value, group.here[i]) for group, i in values]
-    known = [(value, here) for value, here in pairs if here and math.isfinite(value)]
-    larger = sum(value > 10 * here for value, here in known)
-    if not 1.01 < max((abs(value) for value, _ in known), default=0.0) <= 101 or larger <= len(known) / 2:
+    groups = [group for group in report.groups.values()
+              if not group.is_count and group.name not in _UNBOUNDED]
+    known = [value for group in groups for value in group.values
+             if value.here and math.isfinite(value.value) and "%" not in value.text]
+    larger = sum(value.value > 10 * value.here for value in known if value.here)
+    largest = max((abs(value.value) for value in known), default=0.0)
+    if not 1.01 < largest <= 101 or larger <= len(known) / 2:
         return False
-    for group, i in values:
-        value = group.values[i]
-        group.values[i] = value._replace(value=value.value / 100, shown=value.shown + 2,
-                                         decimals=min(value.decimals + 2, _MOST_DECIMALS))
+    for group in groups:
+        for i, value in enumerate(group.values):
+            if "%" not in value.text:
+                group.values[i] = value._replace(value=value.value / 100, shown=value.shown + 2,
+                                                 decimals=min(value.decimals + 2, _MOST_DECIMALS))
     return True
 
 
@@ -7354,14 +7365,13 @@ def _leave_out_coarse(report: Report) -> None:
     finest = max((value.decimals for group in report.groups.values() for value in group.values), default=0)
     for name, group in list(report.groups.items()):
         kept = []
-        for i, value in enumerate(group.values):
+        for value in group.values:
             least = 1 if value.topic is not None and finest > 1 else 2
             if group.is_count or value.decimals >= least or not math.isfinite(value.value):
-                kept.append(i)
+                kept.append(value)
             else:
-                report.left_out[value.name, "too coarse to compare", True] += 1
-        group.values = [group.values[i] for i in kept]
-        group.here = [group.here[i] for i in kept]
+                report.left_out[value.name, "too coarse to compare"] += 1
+        group.values = kept
         if not kept:
             del report.groups[name]
 
@@ -7777,7 +7787,6 @@ class Audit:
         self.all_topics = sorted(qrels)
         self.both = sorted(qrels.keys() & run.keys())
         self.are_grades = settings.rel_format == "qrels"
-        self._counts = {topic: Counter(judged.values()) for topic, judged in qrels.items() if self.are_grades}
         self._orders: dict[Any, Order] = {}
         self._seen: dict[Ranked, dict[bytes, Seen]] = {}
 
@@ -7851,40 +7860,20 @@ class Audit:
         """Judge a topic."""
         settings, judgments = ranked.settings, self.qrels[topic]
         placed, spans = self._placed(topic, ranked) if topic in self.run else ([], {})
-        size = self.order(topic, ranked).size if topic in self.run else 1
         if not self.are_grades:
             scores = {docno: -float(rank) for rank, docno in placed} or {_UNPOOLED: 0.0}
             try:
                 return Seen(REL_FORMATS[settings.rel_format].judge(judgments, scores, [settings])[0])
             except TrecEvalError as error:
                 raise TrecEvalError(f"topic {_quoted(topic)}: {error}", status=4) from None
-        bounds = [settings.depth] if settings.judged_only else [settings.depth, settings.cutoff]
-        depth = min([bound for bound in bounds if bound is not None], default=size)
-        if depth < size:
-            size = depth
-            placed = [(rank, docno) for rank, docno in placed if spans.get(rank, (rank,))[0] <= size]
-        counts = self._counts[topic]
+        whole = self.order(topic, ranked).size if topic in self.run else 1
+        kept, size = _cut(placed, whole, judgments, settings)
+        if spans:  # of documents of equal score around the cut, each may be above it
+            kept = [(rank, docno) for rank, docno in placed if spans.get(rank, (rank,))[0] <= size]
         if settings.grades_as:
             judgments = _regraded(judgments, settings.grades_as)
-            counts = Counter(judgments.values())
-        grades = {rank: judgments[docno] for rank, docno in placed}
-        if settings.judged_only:
-            judged = [grade for grade in grades.values() if grade >= 0][:settings.cutoff]
-            grades, size = dict(enumerate(judged, start=1)), len(judged)
-        return Seen(JudgedRanking(grades, size, counts, settings), spans)
-
-    def is_complete(self, way: Way) -> bool:
-        """Whether all topics of the qrels count."""
-        return bool(way["topics"] == "complete" if "topics" in way else self.settings.complete)
-
-    def evaluates_missing(self, way: Way) -> bool:
-        """Whether topics that the run misses are evaluated."""
-        return self.is_complete(way) and bool(way.get("release", self.settings.release).evaluates_missing)
-
-    def has_relevant(self, topic: bytes, way: Way) -> bool:
-        """Whether any document of a topic is relevant."""
-        level = max(way.get("level", self.settings.relevance_level), 0)
-        return any(grade >= level for judged in self.judgments(topic) for grade in judged.values())
+        grades = {rank: judgments[docno] for rank, docno in kept}
+        return Seen(JudgedRanking(grades, size, Counter(judgments.values()), settings), spans)
 
     def judgments(self, topic: bytes) -> Iterable[Mapping[bytes, int]]:
         """The grades of a topic, by each of several people; none if judgments are preferences."""
@@ -7892,80 +7881,97 @@ class Audit:
             return cast(Iterable[Mapping[bytes, int]], self.qrels[topic].values())
         return [self.qrels[topic]] if self.are_grades else []
 
-    def value(self, way: Way, rows: Rows, group: Group, i: int) -> Optional[float]:
-        """What comes out for a value of a group; None if nothing does."""
-        topic, number = group.values[i].topic, group.values[i].column
+
+_MOST_RANKINGS = 4  # that are kept at a time
+Rows = dict[bytes, list[float]]  # by topic, the values of a measure's columns
+
+
+class Computed:
+    """What comes out for one measure's values under a way.
+
+    `rows` are those already computed under a way that leaves the same values of topics.
+    """
+
+    def __init__(self, audit: Audit, way: Way, group: Group, rows: Optional[Rows] = None):
+        replaced = dict(way.get("measure", ()))
+        self._audit = audit
+        self._way = way
+        self._group = group
+        self._columns = [replaced.get(number, column) for number, column in enumerate(group.columns)]
+        self._ranked = [audit.ranked(way, column.settings) for column in self._columns]
+        self._functions = [_function_under(way, column.measure) for column in self._columns]
+        self._rows: Rows = {} if rows is None else rows
+        self._is_complete = way["topics"] == "complete" if "topics" in way else audit.settings.complete
+        release = way.get("release", audit.settings.release)
+        self._evaluates_missing = self._is_complete and release.evaluates_missing
+
+    def value(self, reported: Reported) -> Optional[float]:
+        """What comes out; None if nothing does."""
+        topic = reported.topic
         if topic is None:
-            value = self._summary(way, rows, group, number)
+            value = self._summary(reported.column)
         else:
-            topic = way.get("topics-shifted", {}).get(topic, topic)
-            value = rows.at(topic)[number] if topic in self.run or self.evaluates_missing(way) else None
+            topic = self._way.get("topics-shifted", {}).get(topic, topic)
+            is_evaluated = topic in self._audit.run or self._evaluates_missing
+            value = self._row(topic)[reported.column] if is_evaluated else None
         return None if value is None or math.isnan(value) else value
 
-    def agrees(self, way: Way, rows: Rows, group: Group) -> bool:
-        """Whether all values of a group come out; those that are soonest found not to come first."""
-        departing = set(group.departing)
-        order = sorted(range(len(group.values)),
-                       key=lambda i: (group.values[i].topic is None, i not in departing))
-        return all(_agrees(self.value(way, rows, group, i), group.values[i], way) for i in order)
+    def agrees(self, reported: Reported) -> bool:
+        """Whether what is reported comes out."""
+        return _agrees(self.value(reported), reported, self._way)
 
-    def _summary(self, way: Way, rows: Rows, group: Group, number: int) -> Optional[float]:
-        """What comes out over all topics for a column of a group; None if no topic counts."""
-        column, ranked = rows.columns[number], rows.ranked[number]
-        measure, arguments = column.measure, column.arguments
-        topics = self.all_topics if self.evaluates_missing(way) else self.both
-        counted = self.all_topics if self.is_complete(way) else self.both
-        if "with-relevant" in way:
-            topics = [topic for topic in topics if self.has_relevant(topic, way)]
-            counted = [topic for topic in counted if self.has_relevant(topic, way)]
-        if "at-least-k-results" in way:
-            topics = [topic for topic in topics if self.seen(topic, ranked).judged.num_ret >= arguments[0]]
-            counted = topics
+    def _row(self, topic: bytes) -> list[float]:
+        """The values for a topic."""
+        if topic not in self._rows:
+            is_missing = topic not in self._audit.run
+            row = []
+            for column, ranked, function in zip(self._columns, self._ranked, self._functions):
+                is_zero = is_missing and column.is_zero_if_missing
+                row.append(0.0 if is_zero else function(self._audit.seen(topic, ranked), *column.arguments))
+            self._rows[topic] = row
+        return self._rows[topic]
+
+    def _summary(self, number: int) -> Optional[float]:
+        """What comes out over all topics for a column; None if no topic counts."""
+        measure, arguments = self._columns[number].measure, self._columns[number].arguments
+        way, audit = self._way, self._audit
+        topics, size = self._averaged_topics(number)
         if "aggregate" in way:
-            parts = [_COUNTED[measure.name](self.seen(topic, ranked).judged, *arguments) for topic in topics]
-            return Value(sum(part for part, _ in parts)) / sum(whole for _, whole in parts)
-        values = [rows.at(topic)[number] for topic in topics]
-        size = self.in_run if way.get("topics") == "in-run" else len(counted)
+            judged = [audit.seen(topic, self._ranked[number]).judged for topic in topics]
+            shares = [_COUNTED[measure.name](topic, *arguments) for topic in judged]
+            return Value(sum(part for part, _ in shares)) / sum(whole for _, whole in shares)
+        values = [self._row(topic)[number] for topic in topics]
         if way.get("gm") == "zeros-left-out":
             values = [value for value in values if value > math.log(GEOMETRIC_FLOOR)]
             size = len(values)
         if "topics-first" in way and not measure.summary_only:
-            values = [round(value, group.topic_decimals) for value in values]
+            values = [round(value, self._group.topic_decimals) for value in values]
         if not size:
             return None
         if "counts" in way:
             return sum(values) / size
         num_rel = None
-        if measure.summary == "sum of relevant" and self.is_complete(way):
-            num_rel = sum(grade > 0 for judgments in self.qrels.values() for grade in judgments.values())
+        if measure.summary == "sum of relevant" and self._is_complete:
+            num_rel = sum(grade > 0 for judgments in audit.qrels.values() for grade in judgments.values())
         over = Averaging(size, size - len(values), num_rel=num_rel)
         return cast(float, SUMMARIES[cast(str, measure.summary)](values, over))
 
-
-_MOST_RANKINGS = 4  # that are kept at a time
-
-
-class Rows:
-    """The values of a measure's columns by topic, computed when they are first asked for."""
-
-    def __init__(self, audit: Audit, way: Way, group: Group):
-        replaced = dict(way.get("measure", ()))
-        self.columns = [replaced.get(number, column) for number, column in enumerate(group.columns)]
-        self.ranked = [audit.ranked(way, column.settings) for column in self.columns]
-        self._functions = [_function_under(way, column.measure) for column in self.columns]
-        self._audit = audit
-        self._rows: dict[bytes, list[float]] = {}
-
-    def at(self, topic: bytes) -> list[float]:
-        """The values for a topic."""
-        if topic not in self._rows:
-            is_missing = topic not in self._audit.run
-            row = []
-            for column, ranked, function in zip(self.columns, self.ranked, self._functions):
-                is_zero = is_missing and column.is_zero_if_missing
-                row.append(0.0 if is_zero else function(self._audit.seen(topic, ranked), *column.arguments))
-            self._rows[topic] = row
-        return self._rows[topic]
+    def _averaged_topics(self, number: int) -> tuple[list[bytes], int]:
+        """The topics that have a value in a column's average, and the number of those that count."""
+        way, audit = self._way, self._audit
+        counted = audit.all_topics if self._is_complete else audit.both
+        if "with-relevant" in way:
+            level = max(way.get("level", audit.settings.relevance_level), 0)
+            counted = [topic for topic in counted
+                       if any(grade >= level for each in audit.judgments(topic) for grade in each.values())]
+        if "at-least-k-results" in way:
+            ranked, k = self._ranked[number], self._columns[number].arguments[0]
+            counted = [topic for topic in counted
+                       if topic in audit.run and audit.seen(topic, ranked).judged.num_ret >= k]
+        topics = counted
+        if not self._evaluates_missing:
+            topics = [topic for topic in counted if topic in audit.run]
+        return topics, audit.in_run if way.get("topics") == "in-run" else len(counted)
 
 
 def _agrees(value: Optional[float], reported: Reported, way: Way) -> bool:
@@ -7999,7 +8005,7 @@ def _conventions(audit: Audit, report: Report) -> list[Convention]:
     longest = max(len(retrieved.docnos) for retrieved in audit.run.values())
     here = longest if settings.depth is None else min(longest, settings.depth)
     names = {value.name for group in report.groups.values() for value in group.values}
-    names.update(name for name, _, _ in report.left_out)
+    names.update(name for name, _ in report.left_out)
     ends = [re.search(r"[@_.]([1-9][0-9]{0,6})$", name) for name in names]
     cuts = sorted({5, 10, 20, 50, 100, 1000} | {int(end.group(1)) for end in ends if end})
     for depth in cuts:
@@ -8084,7 +8090,7 @@ _CUT = ("P", "recall", "success", "map_cut", "ndcg_cut", "relative_P")
 
 def _other_measures(group: Group, settings: Settings, cuts: Sequence[int]) -> list[Convention]:
     """The measures whose values may be reported under the name of another one: of the columns that depart."""
-    numbers = sorted({group.values[i].column for i in group.departing})
+    numbers = sorted({value.column for value in group.departing})
     columns = [group.columns[number] for number in numbers]
     is_cut = columns[0].measure.parameters.kind == "cutoffs"
     at_same = [[f"{name}.{column.arguments[0]}" for column in columns] for name in _CUT if is_cut]
@@ -8197,15 +8203,13 @@ class Search:
         group.tried += 1
         way = _combined(candidate) or {}
         of_topics = tuple(convention for convention in candidate if convention.aspect not in _AFTERWARDS)
-        if _key(of_topics) not in shared:
-            shared[_key(of_topics)] = Rows(self.audit, way, group)
-        rows = shared[_key(of_topics)]
+        computed = Computed(self.audit, way, group, shared.setdefault(_key(of_topics), {}))
         hits = 0
-        for i in group.figures:
-            value = self.audit.value(way, rows, group, i)
-            group.note(i, value)
-            hits += _agrees(value, group.values[i], way)
-        is_found = hits == len(group.figures) and self.audit.agrees(way, rows, group)
+        for value in group.figures:
+            other = computed.value(value)
+            group.note(value, other)
+            hits += _agrees(other, value, way)
+        is_found = hits == len(group.figures) and all(map(computed.agrees, group.values))
         self._known[group.name, _key(candidate)] = is_found
         if is_found and group.departing:
             group.found.append(candidate)
@@ -8270,7 +8274,7 @@ class Search:
                 best = self._joint(candidate, [])
         return joint if best is joint else self._grown(best)
 
-    def nearest(self, group: Group, joint: Optional[Joint]) -> Optional[tuple[Candidate, list[int]]]:
+    def nearest(self, group: Group, joint: Optional[Joint]) -> Optional[tuple[Candidate, list[Reported]]]:
         """The candidate that explains most values of a measure, if nearly all, and what remains."""
         nearly = sorted(group.nearly, key=lambda item: item[0], reverse=True)[:3]
         candidates = [candidate for _, candidate in nearly]
@@ -8278,10 +8282,8 @@ class Search:
             candidates.append(_concerning(joint.candidate, group))
         best = None
         for candidate in filter(None, candidates):
-            way = _combined(candidate) or {}
-            rows = Rows(self.audit, way, group)
-            remaining = [i for i, value in enumerate(group.values)
-                         if not _agrees(self.audit.value(way, rows, group, i), value, way)]
+            computed = Computed(self.audit, _combined(candidate) or {}, group)
+            remaining = [value for value in group.values if not computed.agrees(value)]
             is_near = len(remaining) <= min(len(group.departing) / 2, len(group.values) / 5)
             if is_near and (best is None or len(remaining) < len(best[1])):
                 best = candidate, remaining
@@ -8318,7 +8320,8 @@ class Verdict(NamedTuple):
     @property
     def status(self) -> int:
         """The exit status: 3 if a value does not agree, or if most that could be compared were not."""
-        left_out = sum(values for (_, _, is_known), values in self.report.left_out.items() if is_known)
+        left_out = sum(values for (_, reason), values in self.report.left_out.items()
+                       if reason != _NOT_COMPUTED_HERE)
         return 3 if self.agreeing < self.compared or left_out > self.compared else 0
 
 
@@ -8328,15 +8331,15 @@ _FEW_TOPICS = 64  # with so many, averages are as cheap to compute as values of 
 def _audit(report: Report, audit: Audit, most_pairs: int, progress: Optional[Progress]) -> Verdict:
     """Compare a report with what comes out here, and look for what explains it."""
     for group in report.groups.values():
-        rows = Rows(audit, {}, group)
-        group.here = [audit.value({}, rows, group, i) for i in range(len(group.values))]
+        computed = Computed(audit, {}, group)
+        group.values = [value._replace(here=computed.value(value)) for value in group.values]
     are_percentages = _read_percentages(report)
     _leave_out_coarse(report)
     if not report.groups:
         left_out = f": {_not_compared(report)}" if report.left_out else ""
         raise TrecEvalError(f"{report.file}: expected values that can be compared, found none{left_out}")
     for group in report.groups.values():
-        group.departing = [i for i, value in enumerate(group.values) if not _agrees(group.here[i], value, {})]
+        group.departing = [value for value in group.values if not _agrees(value.here, value, {})]
         group.track(len(audit.all_topics) <= _FEW_TOPICS)
     search = Search(audit, report, most_pairs, progress)
     return Verdict(report, search, search.joint(), are_percentages)
@@ -8346,7 +8349,7 @@ def _not_compared(report: Report) -> str:
     """What is not compared, and why."""
     reasons: dict[str, list[str]] = {}
     values: Counter[str] = Counter()
-    for (name, reason, _), number in report.left_out.items():
+    for (name, reason), number in report.left_out.items():
         reasons.setdefault(reason, []).append(_shown_name(name))
         values[reason] += number
     parts = [f"{_plural(values[reason], 'value')} of {_some(names)} ({reason})"
@@ -8387,13 +8390,13 @@ def _verdict_lines(verdict: Verdict, files: Sequence[str], digits: int) -> list[
         lines += ["", *_joint_lines(joint, search.departing)]
     if jointly:
         rows = _MOST_ROWS if len(jointly) == 1 else 1
-        lines += _worst_table([(group, i) for group in jointly for i in _worst(group)[:rows]], digits)
+        lines += _worst_table([(group, value) for group in jointly for value in _worst(group)[:rows]], digits)
     for group in search.departing:
         if group not in jointly:
             verb = "does" if len(group.departing) == 1 else "do"
             values = _plural(len(group.values), "value")
             lines += ["", f"{group.name}: {len(group.departing)} of {values} {verb} not agree",
-                      *_worst_table([(group, i) for i in _worst(group)], digits),
+                      *_worst_table([(group, value) for value in _worst(group)], digits),
                       *_group_lines(group, verdict, files)]
     return lines
 
@@ -8431,21 +8434,20 @@ def _strength(chance: float, groups: Sequence[Group]) -> str:
     return line + ("; more digits or values of topics would decide)" if chance > _WEAK else ")")
 
 
-def _worst(group: Group) -> list[int]:
+def _worst(group: Group) -> list[Reported]:
     """The values of a measure that depart most."""
-    def departure(i: int) -> float:
+    def departure(value: Reported) -> float:
         """By how much a value departs; infinity if nothing is computed for it."""
-        here = group.here[i]
-        difference = math.inf if here is None else abs(group.values[i].value - here)
+        difference = math.inf if value.here is None else abs(value.value - value.here)
         return math.inf if math.isnan(difference) else difference
     return sorted(group.departing, key=departure, reverse=True)[:_MOST_ROWS]
 
 
-def _worst_table(departing: Iterable[tuple[Group, int]], digits: int) -> list[str]:
+def _worst_table(departing: Iterable[tuple[Group, Reported]], digits: int) -> list[str]:
     """The table of some values that depart."""
     rows = []
-    for group, i in departing:
-        value, here = group.values[i], group.here[i]
+    for group, value in departing:
+        here = value.here
         decimals = 0 if group.is_count else max(value.decimals, digits)
         shown = "none"
         if here is not None:
@@ -8492,13 +8494,13 @@ def _unexplained(group: Group, verdict: Verdict, files: Sequence[str]) -> list[s
     nearest = search.nearest(group, verdict.joint)
     if nearest:
         candidate, remaining = nearest
-        scopes = _some([_scope(group.values[i].topic) for i in remaining], 3)
+        scopes = _some([_scope(value.topic) for value in remaining], 3)
         explained = len(group.values) - len(remaining)
         lines.append(f"  nearest: {_conventions_in_words(candidate)}, which explains {explained} of "
                      f"{_plural(len(group.values), 'value')}; not {scopes}")
-    known = [group.values[i] for i in remaining if group.here[i] is not None]
+    known = [value for value in remaining if value.here is not None]
     if not known:
-        return [*lines, f"  nothing is computed here for {_scope(group.values[remaining[0]].topic)}"]
+        return [*lines, f"  nothing is computed here for {_scope(remaining[0].topic)}"]
     first = min(known, key=lambda value: (value.topic is None, value.topic or b""))
     return [*lines, f"  for the first to depart, {_scope(first.topic)}, see",
             f"    {_command_for(first, group, search.audit.settings, files)}"]
@@ -8537,18 +8539,17 @@ def _verdict_json(verdict: Verdict) -> str:
         """The names of a candidate's conventions."""
         return [convention.id for convention in candidate]
     left_out = [{"name": name, "values": values, "reason": reason}
-                for (name, reason, _), values in report.left_out.items()]
+                for (name, reason), values in report.left_out.items()]
     left_out += [{"name": stray.figure, "values": 0, "reason": f"no value, at {stray.place}"}
                  for stray in report.strays]
     measures = {}
     for group in report.groups.values():
-        worst = [(group.values[i], group.here[i]) for i in _worst(group)]
         measures[group.name] = {
             "agree": len(group.values) - len(group.departing), "of": len(group.values),
             "explanations": [{"conventions": ids(candidate), "chance": group.chance}
                              for candidate in _of_group(group, joint)],
             "worst": [{"topic": "all" if value.topic is None else _decode(value.topic), "measure": value.name,
-                       "reported": value.text, "here": here} for value, here in worst]}
+                       "reported": value.text, "here": value.here} for value in _worst(group)]}
     explained = joint and {
         "conventions": ids(joint.candidate), "measures": [group.name for group in joint.groups],
         "chance": joint.chance, "others": [ids(candidate) for candidate in joint.others]}
