@@ -7161,6 +7161,7 @@ class Group:
     departing  the values that do not agree
     figures    for some of these, the other figures near ours that conventions give
     tried      how many conventions, alone or together, were tried
+    pairs      how many pairs were tried because nothing else explains it
     found      those under which all values come out
     nearly     of the others, how many of these values come out
     """
@@ -7172,6 +7173,7 @@ class Group:
         self.departing: list[Reported] = []
         self.figures: dict[Reported, set[int]] = {}
         self.tried = 0
+        self.pairs = 0
         self.found: list[Candidate] = []
         self.nearly: list[tuple[int, Candidate]] = []
         self._numbers: dict[Any, int] = {}  # of columns
@@ -7489,7 +7491,7 @@ def _concerning(candidate: Candidate, group: Group) -> Candidate:
 
 def _with(candidate: Candidate, other: Candidate) -> Candidate:
     """The conventions of two candidates."""
-    return (*candidate, *(each for each in other if each.sentence not in _key(candidate)))
+    return tuple({convention.sentence: convention for convention in (*candidate, *other)}.values())
 
 
 def _key(candidate: Candidate) -> frozenset[str]:
@@ -7936,10 +7938,6 @@ class Computed:
         measure, arguments = self._columns[number].measure, self._columns[number].arguments
         way, audit = self._way, self._audit
         topics, size = self._averaged_topics(number)
-        if "aggregate" in way:
-            judged = [audit.seen(topic, self._ranked[number]).judged for topic in topics]
-            shares = [_COUNTED[measure.name](topic, *arguments) for topic in judged]
-            return Value(sum(part for part, _ in shares)) / sum(whole for _, whole in shares)
         values = [self._row(topic)[number] for topic in topics]
         if way.get("gm") == "zeros-left-out":
             values = [value for value in values if value > math.log(GEOMETRIC_FLOOR)]
@@ -7948,6 +7946,10 @@ class Computed:
             values = [round(value, self._group.topic_decimals) for value in values]
         if not size:
             return None
+        if "aggregate" in way:
+            judged = [audit.seen(topic, self._ranked[number]).judged for topic in topics]
+            shares = [_COUNTED[measure.name](topic, *arguments) for topic in judged]
+            return Value(sum(part for part, _ in shares)) / sum(whole for _, whole in shares)
         if "counts" in way:
             return sum(values) / size
         num_rel = None
@@ -7998,7 +8000,8 @@ def _conventions(audit: Audit, report: Report) -> list[Convention]:
                             f"--release {other.name}", other))
     judgments = [judged for topic in audit.qrels for judged in audit.judgments(topic)]
     grades = {grade for judged in judgments for grade in judged.values()}
-    for level in range(1, 11) if grades else ():
+    most = max(grades, default=0)  # a level above it would make zeros of everything, which is no evidence
+    for level in range(1, min(10, most) + 1):
         if level != settings.relevance_level and (level <= 3 or level in grades):
             found.append(Convention(f"level={level}", f"documents are relevant from grade {level} on", (),
                                     f"-l {level}", level))
@@ -8016,7 +8019,7 @@ def _conventions(audit: Audit, report: Report) -> list[Convention]:
     departing = [group for group in report.groups.values() if group.departing]
     if audit.are_grades:
         found.append(Convention("rbp=largest-grade", "rbp divides grades by the largest one of all topics",
-                                _RBP, value=max(1, *grades)))
+                                _RBP, value=max(1, most)))
         found.append(Convention("rbp-resid=depth", "rbp_resid has p^depth (or p^1000) in place of p^N",
                                 ("rbp_resid",), value=settings.depth or 1000))
         for group in departing:
@@ -8112,24 +8115,47 @@ def _other_measures(group: Group, settings: Settings, cuts: Sequence[int]) -> li
     return list(found.values())
 
 
+_WEAK = 0.05  # a chance above which what fits is no explanation
+_MOST_COMPARED = 12  # candidates of which it is looked at how many measures they explain
+
+
+def _chance(chances: Collection[float], measures: int) -> float:
+    """The chance that wrong numbers fit by accident for some of several measures, or for as many others.
+
+    It is a bound: the product of their chances for each choice of so many measures.
+    """
+    return min(1.0, math.prod(chances) * math.comb(measures, len(chances)))
+
+
+def _telling(groups: Collection[Group]) -> list[Group]:
+    """The fewest measures such that a pair of conventions explains all others by accident at best.
+
+    Only with one of these can it explain enough.  Then it is tried on the others, too.
+    """
+    ordered = sorted(groups, key=lambda group: group.chance_with_pairs)
+    chances = [group.chance_with_pairs for group in ordered]
+    parts = ((first, last) for first in range(len(chances)) for last in range(first, len(chances)))
+    firsts = [first for first, last in parts if _chance(chances[first:last + 1], len(chances)) <= _WEAK]
+    return ordered[:max(firsts, default=-1) + 1]
+
+
 class Joint(NamedTuple):
     """The conventions that explain most of the measures that depart.
 
-    others   candidates that explain the same
     groups   these measures
     spoiled  measures that agree, but not under these conventions
-    chance   that wrong numbers would fit like that
+    others   candidates that explain the same
     """
 
     candidate: Candidate
-    others: list[Candidate]
     groups: list[Group]
     spoiled: list[Group]
-    chance: float
+    others: list[Candidate]
 
-
-_WEAK = 0.05  # a chance above which what fits is no explanation
-_MOST_COMPARED = 12  # candidates of which it is looked at how many measures they explain
+    @property
+    def rank(self) -> tuple[int, int]:
+        """The more it explains and the less it spoils, the better; then, the fewer conventions it takes."""
+        return len(self.groups) - len(self.spoiled), -len(self.candidate)
 
 
 class Search:
@@ -8143,7 +8169,6 @@ class Search:
         self.audit = audit
         self.groups = list(report.groups.values())
         self.departing = [group for group in self.groups if group.departing]
-        self.pairs = 0  # tried
         self._most_pairs = most_pairs
         self._progress = progress
         self._known: dict[tuple[str, frozenset[str]], bool] = {}  # whether a candidate explains a measure
@@ -8159,23 +8184,29 @@ class Search:
         if best:
             rest = [group for group in self.departing if group not in best.groups]
             self._try([(*best.candidate, convention) for convention in self._conventions], rest)
-        rest = [group for group in self.departing if not group.found]
-        if rest and math.prod(group.chance_with_pairs for group in rest) <= _WEAK:
-            self._try(self._pairs(rest), rest)
+        rest = _telling([group for group in self.departing if not group.found])
+        self._try(self._pairs(rest), rest)
         best = self._best()
         return best and self._grown(best)
 
     def _pairs(self, groups: Sequence[Group]) -> list[Candidate]:
-        """The pairs of conventions to try on some measures, those that concern most of them first."""
+        """The pairs of conventions to try on some measures, those that concern most of them first.
+
+        A pair that could explain all that it concerns by accident is not tried.
+        """
+        chances = {group: group.chance_with_pairs for group in groups}
+        conventions = [each for each in self._conventions if each.aspect not in ("measure", "topics-shifted")]
         counted = []
-        for pair in itertools.combinations([convention for convention in self._conventions
-                                            if convention.aspect not in ("measure", "topics-shifted")], 2):
-            concerned = sum(len(_concerning(pair, group)) == 2 for group in groups)
-            if concerned and _combined(pair) is not None:
-                counted.append((concerned, pair))
+        for pair in itertools.combinations(conventions, 2):
+            concerned = [chances[group] for group in groups if len(_concerning(pair, group)) == 2]
+            is_telling = concerned and _chance(concerned, len(groups)) <= _WEAK
+            if is_telling and _combined(pair) is not None:
+                counted.append((len(concerned), pair))
         counted.sort(key=lambda item: item[0], reverse=True)
-        self.pairs = min(len(counted), self._most_pairs)
-        return [pair for _, pair in counted[:self.pairs]]
+        pairs: list[Candidate] = [pair for _, pair in counted[:self._most_pairs]]
+        for group in groups:
+            group.pairs = len(pairs)
+        return pairs
 
     def _try(self, candidates: Iterable[Candidate], groups: Sequence[Group]) -> None:
         """See which measures' values come out under which candidates.
@@ -8194,84 +8225,68 @@ class Search:
             for group in groups:
                 shared: dict[frozenset[str], Rows] = {}
                 for candidate in members:
-                    self._try_on(group, _concerning(candidate, group), shared)
+                    if _concerning(candidate, group):
+                        self._explains(candidate, group, shared)
 
-    def _try_on(self, group: Group, candidate: Candidate, shared: dict[frozenset[str], Rows]) -> None:
-        """See whether a measure's values come out; `shared` has values of topics under other candidates."""
-        if not candidate or (group.name, _key(candidate)) in self._known:
-            return
-        group.tried += 1
+    def _explains(self, candidate: Candidate, group: Group, shared: dict[frozenset[str], Rows]) -> bool:
+        """Whether all values of a measure come out under a candidate.
+
+        `shared` has the values of topics under other candidates.
+        """
+        candidate = _concerning(candidate, group)
+        key = group.name, _key(candidate)
+        if not candidate:
+            return not group.departing
+        if key in self._known:
+            return self._known[key]
+        of_topics = _key(tuple(each for each in candidate if each.aspect not in _AFTERWARDS))
         way = _combined(candidate) or {}
-        of_topics = tuple(convention for convention in candidate if convention.aspect not in _AFTERWARDS)
-        computed = Computed(self.audit, way, group, shared.setdefault(_key(of_topics), {}))
+        computed = Computed(self.audit, way, group, shared.setdefault(of_topics, {}))
+        group.tried += 1
         hits = 0
         for value in group.figures:
             other = computed.value(value)
             group.note(value, other)
             hits += _agrees(other, value, way)
-        is_found = hits == len(group.figures) and all(map(computed.agrees, group.values))
-        self._known[group.name, _key(candidate)] = is_found
-        if is_found and group.departing:
+        self._known[key] = hits == len(group.figures) and all(map(computed.agrees, group.values))
+        if self._known[key] and group.departing:
             group.found.append(candidate)
         elif hits:
             group.nearly.append((hits, candidate))
-
-    def _explains(self, candidate: Candidate, group: Group) -> bool:
-        """Whether all values of a measure come out under a candidate."""
-        concerning = _concerning(candidate, group)
-        if not concerning:
-            return not group.departing
-        self._try_on(group, concerning, {})
-        return self._known[group.name, _key(concerning)]
-
-    def _explained(self, candidate: Candidate) -> list[Group]:
-        """The measures that depart and that a candidate explains."""
-        return [group for group in self.departing if self._explains(candidate, group)]
-
-    def _spoiled(self, candidate: Candidate) -> list[Group]:
-        """The measures that would agree no more."""
-        agreeing = [group for group in self.groups if not group.departing]
-        return [group for group in agreeing if not self._explains(candidate, group)]
+        return self._known[key]
 
     def _best(self) -> Optional[Joint]:
         """The conventions that explain most measures and spoil fewest; of these the fewest conventions."""
-        pool: dict[frozenset[str], Candidate] = {}
-        times: Counter[frozenset[str]] = Counter()
-        for group in self.departing:
-            for candidate in group.found:
-                pool[_key(candidate)] = candidate
-                times[_key(candidate)] += 1
-        if not pool:
-            return None
-        most = [pool[key] for key in sorted(pool, key=lambda key: (-times[key], len(key)))[:_MOST_COMPARED]]
-        ranks = [(len(self._explained(candidate)) - len(self._spoiled(candidate)), -len(candidate))
-                 for candidate in most]
-        best = most[ranks.index(max(ranks))]
-        explained = self._explained(best)
-        others = [candidate for candidate, rank in zip(most, ranks)
-                  if rank == max(ranks) and candidate is not best and self._explained(candidate) == explained]
-        return self._joint(best, others)
+        found = [candidate for group in self.departing for candidate in group.found]
+        by_key = {_key(candidate): candidate for candidate in found}
+        times = Counter(map(_key, found))
+        most = sorted(by_key, key=lambda key: (-times[key], len(key)))[:_MOST_COMPARED]
+        joints = [self._joint(by_key[key]) for key in most]
+        best = max(joints, key=lambda joint: joint.rank, default=None)
+        return best and best._replace(others=[
+            joint.candidate for joint in joints
+            if joint is not best and joint.rank == best.rank and joint.groups == best.groups])
 
-    def _joint(self, candidate: Candidate, others: list[Candidate]) -> Joint:
-        """A joint verdict."""
-        explained = self._explained(candidate)
-        chance = _chance_of_some([group.chance for group in self.departing], len(explained))
-        return Joint(candidate, others, explained, self._spoiled(candidate), chance)
+    def _joint(self, candidate: Candidate) -> Joint:
+        """What a candidate explains, and what it spoils."""
+        agreeing = [group for group in self.groups if not group.departing]
+        return Joint(candidate, [group for group in self.departing if self._explains(candidate, group, {})],
+                     [group for group in agreeing if not self._explains(candidate, group, {})], [])
 
     def _grown(self, joint: Joint) -> Joint:
         """A verdict with further conventions, if they explain more, not by accident, and spoil nothing."""
-        more = {_key(merged): merged for group in self.departing if group not in joint.groups
-                for merged in (_with(joint.candidate, other) for other in group.found[:_MOST_COMPARED])}
+        rest = [group for group in self.departing if group not in joint.groups]
+        more = [_with(joint.candidate, other) for group in rest for other in group.found[:_MOST_COMPARED]]
         best = joint
-        for candidate in more.values():
+        for candidate in {_key(candidate): candidate for candidate in more}.values():
             if _combined(candidate) is None:
                 continue
-            explained = self._explained(candidate)
-            new = [group for group in explained if group not in joint.groups]
-            is_strong = math.prod(group.chance for group in new) <= _WEAK
-            is_better = len(explained) > len(best.groups) and is_strong
-            if is_better and len(self._spoiled(candidate)) <= len(joint.spoiled):
-                best = self._joint(candidate, [])
+            grown = self._joint(candidate)
+            new = [group.chance for group in grown.groups if group in rest]
+            is_strong = _chance(new, len(rest)) <= _WEAK
+            is_better = len(grown.groups) > len(best.groups) and is_strong
+            if is_better and len(grown.spoiled) <= len(joint.spoiled):
+                best = grown
         return joint if best is joint else self._grown(best)
 
     def nearest(self, group: Group, joint: Optional[Joint]) -> Optional[tuple[Candidate, list[Reported]]]:
@@ -8288,15 +8303,6 @@ class Search:
             if is_near and (best is None or len(remaining) < len(best[1])):
                 best = candidate, remaining
         return best
-
-
-def _chance_of_some(chances: Sequence[float], count: int) -> float:
-    """A bound for the chance that so many measures fit by accident: the sum over all choices of them."""
-    sums = [1.0] + [0.0] * count
-    for chance in chances:
-        for k in range(count, 0, -1):
-            sums[k] += sums[k - 1] * chance
-    return min(1.0, sums[count])
 
 
 class Verdict(NamedTuple):
@@ -8318,6 +8324,25 @@ class Verdict(NamedTuple):
         return self.compared - sum(len(group.departing) for group in self.search.departing)
 
     @property
+    def joint_chance(self) -> float:
+        """The chance that the joint explanation is an accident."""
+        together = [group.chance for group in self.joint.groups] if self.joint else []
+        return _chance(together, len(self.search.departing))
+
+    def chance(self, group: Group, candidate: Candidate) -> float:
+        """The chance that an explanation of a measure is an accident.
+
+        What explains other measures, too, has the chance of the joint verdict.
+        Anything else could have explained any measure that the verdict leaves.
+        """
+        together = self.joint.groups if self.joint else []
+        if self.joint and group in together:
+            if _key(candidate) == _key(_concerning(self.joint.candidate, group)):
+                return self.joint_chance
+        left = [each for each in self.search.departing if each is group or each not in together]
+        return _chance([group.chance], len(left))
+
+    @property
     def status(self) -> int:
         """The exit status: 3 if a value does not agree, or if most that could be compared were not."""
         left_out = sum(values for (_, reason), values in self.report.left_out.items()
@@ -8335,7 +8360,7 @@ def _audit(report: Report, audit: Audit, most_pairs: int, progress: Optional[Pro
         group.values = [value._replace(here=computed.value(value)) for value in group.values]
     are_percentages = _read_percentages(report)
     _leave_out_coarse(report)
-    if not report.groups:
+    if all(math.isnan(value.value) for group in report.groups.values() for value in group.values):
         left_out = f": {_not_compared(report)}" if report.left_out else ""
         raise TrecEvalError(f"{report.file}: expected values that can be compared, found none{left_out}")
     for group in report.groups.values():
@@ -8385,9 +8410,9 @@ def _verdict_lines(verdict: Verdict, files: Sequence[str], digits: int) -> list[
     if missing and not search.audit.settings.complete:
         lines.append("  topics in the qrels that the run lacks, and which count with -c alone: "
                      f"{_some([_shown_name(topic) for topic in missing])}")
-    jointly = joint.groups if joint and joint.chance <= _WEAK else []
+    jointly = joint.groups if joint and verdict.joint_chance <= _WEAK else []
     if joint:
-        lines += ["", *_joint_lines(joint, search.departing)]
+        lines += ["", *_joint_lines(joint, verdict.joint_chance, len(search.departing))]
     if jointly:
         rows = _MOST_ROWS if len(jointly) == 1 else 1
         lines += _worst_table([(group, value) for group in jointly for value in _worst(group)[:rows]], digits)
@@ -8401,19 +8426,19 @@ def _verdict_lines(verdict: Verdict, files: Sequence[str], digits: int) -> list[
     return lines
 
 
-def _joint_lines(joint: Joint, departing: Sequence[Group]) -> list[str]:
-    """The joint verdict."""
-    is_weak, is_one = joint.chance > _WEAK, len(joint.candidate) == 1
+def _joint_lines(joint: Joint, chance: float, departing: int) -> list[str]:
+    """The joint verdict, for so many measures that depart."""
+    is_weak, is_one = chance > _WEAK, len(joint.candidate) == 1
     verb = "explains" if is_one else "together explain"
     if is_weak:
         verb = "is consistent with" if is_one else "are consistent with"
-    of = "all" if len(joint.groups) == len(departing) else f"{len(joint.groups)} of"
-    what = f"{of} {len(departing)} measures that depart" if len(departing) > 1 else "the measure that departs"
+    of = "all" if len(joint.groups) == departing else f"{len(joint.groups)} of"
+    what = f"{of} {departing} measures that depart" if departing > 1 else "the measure that departs"
     count = "one convention" if is_one else f"{len(joint.candidate)} conventions"
     lines = [f"{count} {verb} {what}: {', '.join(group.name for group in joint.groups)}",
              *(f"  {convention.text}" for convention in joint.candidate),
              *(f"  or {_conventions_in_words(candidate)}" for candidate in joint.others[:_MOST_EXPLANATIONS]),
-             _strength(joint.chance, joint.groups)]
+             _strength(chance, joint.groups)]
     if joint.spoiled:
         lines.append(f"  but then {_some([group.name for group in joint.spoiled])} would no longer agree")
     return lines
@@ -8473,7 +8498,8 @@ def _group_lines(group: Group, verdict: Verdict, files: Sequence[str]) -> list[s
     found = _of_group(group, verdict.joint)
     if not found:
         return _unexplained(group, verdict, files)
-    verb = "come out" if group.chance <= _WEAK else "would come out, though that proves little,"
+    chance = verdict.chance(group, found[0])
+    verb = "come out" if chance <= _WEAK else "would come out, though that proves little,"
     lines = [f"  its values {verb} if", f"    {_conventions_in_words(found[0])}"]
     lines += [f"    or {_conventions_in_words(candidate)}" for candidate in found[1:_MOST_EXPLANATIONS]]
     if len(found) > _MOST_EXPLANATIONS:
@@ -8481,13 +8507,13 @@ def _group_lines(group: Group, verdict: Verdict, files: Sequence[str]) -> list[s
     joint = verdict.joint
     if joint and all(_combined(_with(joint.candidate, candidate)) is None for candidate in found):
         lines.append("  which contradicts what explains other measures")
-    return [*lines, _strength(group.chance, [group])]
+    return [*lines, _strength(chance, [group])]
 
 
 def _unexplained(group: Group, verdict: Verdict, files: Sequence[str]) -> list[str]:
     """What to say of values that nothing explains: what comes nearest, and how to see where they depart."""
     search = verdict.search
-    pairs = f", nor do two together ({_plural(search.pairs, 'pair')} tried)" if search.pairs else \
+    pairs = f", nor do two together ({_plural(group.pairs, 'pair')} tried)" if group.pairs else \
         "; pairs of them were not tried"
     lines = [f"  no convention that is known here explains that{pairs}"]
     remaining = group.departing
@@ -8546,13 +8572,13 @@ def _verdict_json(verdict: Verdict) -> str:
     for group in report.groups.values():
         measures[group.name] = {
             "agree": len(group.values) - len(group.departing), "of": len(group.values),
-            "explanations": [{"conventions": ids(candidate), "chance": group.chance}
+            "explanations": [{"conventions": ids(candidate), "chance": verdict.chance(group, candidate)}
                              for candidate in _of_group(group, joint)],
             "worst": [{"topic": "all" if value.topic is None else _decode(value.topic), "measure": value.name,
                        "reported": value.text, "here": value.here} for value in _worst(group)]}
     explained = joint and {
         "conventions": ids(joint.candidate), "measures": [group.name for group in joint.groups],
-        "chance": joint.chance, "others": [ids(candidate) for candidate in joint.others]}
+        "chance": verdict.joint_chance, "others": [ids(candidate) for candidate in joint.others]}
     return json.dumps({"compared": verdict.compared, "agreeing": verdict.agreeing, "not_compared": left_out,
                        "joint": explained, "measures": measures}, indent=1)
 
