@@ -6995,20 +6995,18 @@ _OVER_ALL = ("all", "amean", "average", "avg", "mean", "overall")  # what tools 
 _MOST_DECIMALS = 12  # that sums of doubles can be relied on to have
 
 
-def _read_figure(text: str) -> Optional[tuple[float, int, int]]:
-    """A figure as a number, its decimals, and those without zeros at the end; None if it is no figure.
+def _read_figure(text: str) -> Optional[tuple[float, int]]:
+    """A figure as a number, and how many decimals it has; None if it is no figure.
 
     >>> _read_figure("0.4730"), _read_figure("47.3%")
-    ((0.473, 4, 3), (0.473, 3, 3))
+    ((0.473, 4), (0.473, 3))
     """
     match = _FIGURE.fullmatch(text)
     if not match:
-        return (float(text), 0, 0) if _NO_FIGURE.fullmatch(text) else None
+        return (float(text), 0) if _NO_FIGURE.fullmatch(text) else None
     number, after_digits, alone, exponent, percent = match.groups()
-    fraction = after_digits or alone or ""
-    moved = (2 if percent else 0) - int(exponent or 0)
-    value = float(number) / 100 if percent else float(number)
-    return value, max(len(fraction) + moved, -300), max(len(fraction.rstrip("0")) + moved, 0)
+    decimals = len(after_digits or alone or "") - int(exponent or 0)
+    return (float(number) / 100, decimals + 2) if percent else (float(number), decimals)
 
 
 def _report_entries(source: Source) -> tuple[list[Entry], bool]:
@@ -7139,7 +7137,6 @@ class Reported(NamedTuple):
     text      the figure as it is reported
     value     what it says, as a fraction if it is a percentage
     decimals  how precisely it is known
-    shown     how many decimals it has without zeros at its end
     here      what comes out here; None if nothing does
     """
 
@@ -7149,7 +7146,6 @@ class Reported(NamedTuple):
     text: str
     value: float
     decimals: int
-    shown: int
     place: str
     here: Optional[float] = None
 
@@ -7205,12 +7201,6 @@ class Group:
     def is_count(self) -> bool:
         """Whether its values are counts, which are exact."""
         return self.columns[0].measure.is_count
-
-    @property
-    def topic_decimals(self) -> int:
-        """How precise the values of topics are, or else the averages."""
-        of_topics = [value.decimals for value in self.values if value.topic is not None]
-        return max(of_topics or [value.decimals for value in self.values])
 
     def track(self, takes_averages: bool) -> None:
         """Choose the departing values whose figures are kept: of all topics alike, and averages if cheap."""
@@ -7357,8 +7347,8 @@ def _read_percentages(report: Report) -> bool:
     for group in groups:
         for i, value in enumerate(group.values):
             if "%" not in value.text:
-                group.values[i] = value._replace(value=value.value / 100, shown=value.shown + 2,
-                                                 decimals=min(value.decimals + 2, _MOST_DECIMALS))
+                decimals = min(value.decimals + 2, _MOST_DECIMALS)
+                group.values[i] = value._replace(value=value.value / 100, decimals=decimals)
     return True
 
 
@@ -7553,24 +7543,16 @@ def _expected_precisions(seen: Seen, k: int) -> Value:
     return add_up((), terms)
 
 
-def _recip_rank_under(way: Way, seen: Seen) -> float:
-    """The reciprocal rank to be expected if ties are in random order."""
-    terms = []
+def _first_relevant(seen: Seen) -> list[tuple[int, float]]:
+    """The ranks where the first relevant document can be if ties are in random order, and their chances."""
+    found = []
     none_before = 1.0
     for first, size, relevant in _relevant_by_span(seen)[:1]:
         for before in range(min(size, seen.judged.num_ret + 1 - first)):
             is_relevant = min(1.0, relevant / (size - before))
-            terms.append(none_before * is_relevant / (first + before))
+            found.append((first + before, none_before * is_relevant))
             none_before *= 1 - is_relevant
-    return add_up((), terms)
-
-
-def _success_under(way: Way, seen: Seen, k: int) -> float:
-    """The chance of a relevant document among the first k if ties are in random order."""
-    for first, size, relevant in _relevant_by_span(seen)[:1]:
-        drawn = max(0, min(size, min(k, seen.judged.num_ret) + 1 - first))
-        return 1 - math.comb(size - relevant, drawn) / math.comb(size, drawn)
-    return 0.0
+    return found
 
 
 def _log_under(way: Way, value: float) -> float:
@@ -7701,14 +7683,16 @@ _FORMULAS = {
     "Rprec": Formula((), True, lambda way, seen: _recall_under({}, seen, seen.judged.num_rel)),
     "bpref": Formula(("bpref",), False, _bpref_under),
     "gm_bpref": Formula(("bpref", "gm"), False, lambda way, seen: _log_under(way, _bpref_under(way, seen))),
-    "recip_rank": Formula((), True, _recip_rank_under),
+    "recip_rank": Formula((), True, lambda way, seen: add_up(
+        (), [chance / rank for rank, chance in _first_relevant(seen)])),
     "iprec_at_recall": Formula(("iprec",), False, lambda way, seen, level: _precision_at_least(seen, level)),
     "11pt_avg": Formula(("iprec",), False, lambda way, seen, levels: add_up(
         (), [_precision_at_least(seen, level) for level in levels]) / len(levels)),
     "P": Formula(("p",), True, _precision_under),
     "recall": Formula(("recall",), True, _recall_under),
     "relative_P": Formula((), True, lambda way, seen, k: _recall_under({"recall": ""}, seen, k)),
-    "success": Formula((), True, _success_under),
+    "success": Formula((), True, lambda way, seen, k: add_up(
+        (), [chance for rank, chance in _first_relevant(seen) if rank <= k])),
     "Rprec_mult": Formula(("rprec-mult",), False, lambda way, seen, multiple: recall(
         seen.judged, math.floor(multiple * seen.judged.num_rel + 0.5))),
     "binG": Formula(("logarithm",), False, lambda way, seen: binary_g(seen.judged) / math.log(2)),
@@ -7749,6 +7733,9 @@ class Retrieved(NamedTuple):
     docnos: list[bytes]
     scores: array[float]
     ranks: array[int]
+
+
+_NOT_RETRIEVED = Retrieved([_UNPOOLED], array("d", [0.0]), array("q", [1]))  # for topics the run misses
 
 
 class Ranked(NamedTuple):
@@ -7808,7 +7795,7 @@ class Audit:
         key = topic, ranked.settings.release.name, ranked.by_rank_column, ranked.without_topic
         if key in self._orders:
             return self._orders[key]
-        docnos, scores, ranks = self.run[topic]
+        docnos, scores, ranks = self.run.get(topic, _NOT_RETRIEVED)
         by = list(ranked.settings.release.keep_scores(scores))
         if ranked.by_rank_column:
             by = [-float(rank) for rank in ranks]
@@ -7827,12 +7814,11 @@ class Audit:
         self._orders[key] = Order(len(numbers), settled, tied)
         return self._orders[key]
 
-    def _placed(self, topic: bytes,
-                ranked: Ranked) -> tuple[list[tuple[int, bytes]], dict[int, tuple[int, int]]]:
-        """(rank, docno) of what matters; and where ties are averaged, which ranks share a score."""
-        docnos, _, ranks = self.run[topic]
+    def _placed(self, topic: bytes, ranked: Ranked) -> list[tuple[int, bytes]]:
+        """(rank, docno) of the documents that matter, after ties are broken."""
+        docnos, _, ranks = self.run.get(topic, _NOT_RETRIEVED)
         order = self.order(topic, ranked)
-        placed, spans = list(order.settled), {}
+        placed = list(order.settled)
         judged: Mapping[bytes, Any] = self.qrels[topic] if self.are_grades else dict.fromkeys(docnos)
         descending = REL_FORMATS[ranked.settings.rel_format].ties_ascending == (ranked.ties == "reversed")
         for first, same in order.tied:
@@ -7845,9 +7831,7 @@ class Audit:
                 level, is_first = max(ranked.settings.relevance_level, 0), ranked.ties == "relevant-first"
                 numbers.sort(key=lambda i: judged.get(docnos[i], -1) >= level, reverse=is_first)
             placed += [(first + place, docnos[i]) for place, i in enumerate(numbers) if docnos[i] in judged]
-            if ranked.ties == "averaged":
-                spans.update(dict.fromkeys(range(first, first + len(same)), (first, first + len(same) - 1)))
-        return sorted(placed), spans
+        return sorted(placed)
 
     def seen(self, topic: bytes, ranked: Ranked) -> Seen:
         """A topic, ranked and judged; kept for other measures until enough other rankings were asked for."""
@@ -7861,16 +7845,19 @@ class Audit:
     def _judge(self, topic: bytes, ranked: Ranked) -> Seen:
         """Judge a topic."""
         settings, judgments = ranked.settings, self.qrels[topic]
-        placed, spans = self._placed(topic, ranked) if topic in self.run else ([], {})
+        order, placed = self.order(topic, ranked), self._placed(topic, ranked)
         if not self.are_grades:
-            scores = {docno: -float(rank) for rank, docno in placed} or {_UNPOOLED: 0.0}
+            scores = {docno: -float(rank) for rank, docno in placed}
             try:
                 return Seen(REL_FORMATS[settings.rel_format].judge(judgments, scores, [settings])[0])
             except TrecEvalError as error:
                 raise TrecEvalError(f"topic {_quoted(topic)}: {error}", status=4) from None
-        whole = self.order(topic, ranked).size if topic in self.run else 1
-        kept, size = _cut(placed, whole, judgments, settings)
-        if spans:  # of documents of equal score around the cut, each may be above it
+        kept, size = _cut(placed, order.size, judgments, settings)
+        spans = {}
+        if ranked.ties == "averaged":
+            spans = {rank: (first, first + len(same) - 1) for first, same in order.tied
+                     for rank in range(first, first + len(same))}
+            # Of documents of equal score around the cut, each may be above it.
             kept = [(rank, docno) for rank, docno in placed if spans.get(rank, (rank,))[0] <= size]
         if settings.grades_as:
             judgments = _regraded(judgments, settings.grades_as)
@@ -7943,7 +7930,9 @@ class Computed:
             values = [value for value in values if value > math.log(GEOMETRIC_FLOOR)]
             size = len(values)
         if "topics-first" in way and not measure.summary_only:
-            values = [round(value, self._group.topic_decimals) for value in values]
+            shown = [each.decimals for each in self._group.values if each.topic is not None]
+            decimals = max(shown or [each.decimals for each in self._group.values])
+            values = [round(value, decimals) for value in values]
         if not size:
             return None
         if "aggregate" in way:
@@ -8074,12 +8063,14 @@ def _shifts(audit: Audit, report: Report) -> list[Convention]:
 def _roundings(report: Report) -> list[Convention]:
     """To how many decimals figures can have been rounded although more are shown."""
     groups = [group for group in report.groups.values() if not group.is_count]
-    shown = {group.name: max(value.shown for value in group.values) for group in groups}
-    known = {group.name: max(value.decimals for value in group.values) for group in groups}
     found = []
     for decimals in range(1, 7):
-        names = tuple(name for name in shown if shown[name] <= decimals < known[name])
-        if names and (decimals > 1 or max(shown.values()) <= 1):  # figures such as 0.5 are common anyway
+        rounded = [group for group in groups
+                   if all(round(value.value, decimals) == round(value.value, _MOST_DECIMALS)
+                          for value in group.values if math.isfinite(value.value))]
+        names = tuple(group.name for group in rounded
+                      if max(value.decimals for value in group.values) > decimals)
+        if names and (decimals > 1 or rounded == groups):  # figures such as 0.5 are common anyway
             text = _plural(decimals, "decimal")
             identifier = f"rounding={text.replace(' ', '-')}"
             found.append(Convention(identifier, f"figures are rounded to {text}", names, value=decimals))
@@ -8225,8 +8216,7 @@ class Search:
             for group in groups:
                 shared: dict[frozenset[str], Rows] = {}
                 for candidate in members:
-                    if _concerning(candidate, group):
-                        self._explains(candidate, group, shared)
+                    self._explains(candidate, group, shared)
 
     def _explains(self, candidate: Candidate, group: Group, shared: dict[frozenset[str], Rows]) -> bool:
         """Whether all values of a measure come out under a candidate.
@@ -8486,11 +8476,9 @@ def _of_group(group: Group, joint: Optional[Joint]) -> list[Candidate]:
     """What explains a measure, and first what explains others, too, or at least does not contradict it."""
     if not joint:
         return group.found
-    ordered = sorted(group.found, key=lambda candidate: _combined(_with(joint.candidate, candidate)) is None)
-    if group not in joint.groups:
-        return ordered
-    jointly = _concerning(joint.candidate, group)
-    return [jointly, *(candidate for candidate in ordered if _key(candidate) != _key(jointly))]
+    jointly = _key(_concerning(joint.candidate, group))
+    return sorted(group.found, key=lambda candidate: (
+        _key(candidate) != jointly, _combined(_with(joint.candidate, candidate)) is None))
 
 
 def _group_lines(group: Group, verdict: Verdict, files: Sequence[str]) -> list[str]:
@@ -8536,23 +8524,18 @@ def _command_for(value: Reported, group: Group, settings: Settings, files: Seque
     """The command that explains what is computed here for a value."""
     import shlex
     column = group.columns[value.column]
-    default = Settings()
     if not column.is_named:  # else the name says it
         settings = column.settings
     words = ["trec_eval_ref", "--explain", column.name]
     if value.topic is not None:
         words += ["-D", f"0.{_decode(value.topic)}"]
-    if settings.complete:
-        words.append("-c")
-    if settings.judged_only:
-        words.append("-J")
-    for option, setting, usual in (("--release", settings.release.name, default.release.name),
-                                   ("-l", settings.relevance_level, default.relevance_level),
-                                   ("-M", settings.depth, default.depth),
-                                   ("-N", settings.collection_size, default.collection_size),
-                                   ("-R", settings.rel_format, default.rel_format)):
-        if setting != usual:
-            words += [option, str(setting)]
+    flags = {"-c": settings.complete, "-J": settings.judged_only}
+    words += [flag for flag, is_set in flags.items() if is_set]
+    for option, field in (("--release", "release"), ("-l", "relevance_level"), ("-M", "depth"),
+                          ("-N", "collection_size"), ("-R", "rel_format")):
+        setting = getattr(settings, field)
+        if setting != getattr(Settings(), field):
+            words += [option, setting.name if field == "release" else str(setting)]
     return " ".join(_shown_name(shlex.quote(word)) for word in [*words, *files])
 
 
