@@ -6250,7 +6250,7 @@ def test_an_explanation_has_one_strength(tmp_path, audited):
         figures = Tool(50, "level=2").report(digits, ("map", "Rprec", "P_5", "recall_5"), topics=False)
         figures[None, "recall_5"] = figures[None, "Rprec"] = "0.%s" % ("1" * digits)
         out = audit(audited[50], lines_of(figures)).out.decode()
-        assert ("consistent with" in out) != ("  its values come out if" in out or "explains" in out)
+        assert ("consistent with" in out) != ("  its values come out if" in out or "convention explains" in out)
 
 
 @pytest.mark.parametrize("topics", [True, False])

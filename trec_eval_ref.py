@@ -7225,19 +7225,17 @@ class Group:
         if 0 < abs(distance) <= self.others_near(value) // 2:
             self.figures[value].add(distance)
 
-    @property
-    def chance(self) -> float:
-        """The chance that wrong numbers near ours fit: the shares of figures that conventions give."""
-        return math.prod(min(1.0, max(1, len(figures)) / self.others_near(value))
-                         for value, figures in self.figures.items())
+    def chance(self, with_pairs: bool = False) -> float:
+        """The chance that wrong numbers near ours fit: the shares of figures that conventions give.
 
-    @property
-    def chance_with_pairs(self) -> float:
-        """About what it would be with pairs of conventions: as if their figures fell anywhere."""
+        `with_pairs` estimates what it would be if each pair of conventions gave one more figure.
+        """
         chance = 1.0
         for value, figures in self.figures.items():
-            given = len(figures) * (len(figures) + 1) / 2
-            chance *= 1 - (1 - 1 / self.others_near(value)) ** given
+            given = max(1, len(figures))
+            if with_pairs:
+                given = given * (given + 1) // 2
+            chance *= min(1.0, given / self.others_near(value))
         return chance
 
 
@@ -7607,13 +7605,10 @@ def _ndcg_under(way: Way, seen: Seen, given: Gains, k: int = sys.maxsize) -> Val
     return _dcg_under(way, seen, given, k) / _ideal_dcg_under(way, seen, given, k)
 
 
-def _with_gains_under(name: str) -> Callable[[Way, Seen, Gains], float]:
+def _measure_of_gains_under(name: str, way: Way, seen: Seen, given: Gains) -> float:
     """Another measure that takes gains, with those of a way."""
-    def function(way: Way, seen: Seen, given: Gains) -> float:
-        """The value of one topic."""
-        value = float(MEASURES[name].function(seen.judged, _gains_under(way, seen.judged, given)))
-        return value / math.log(2) if "logarithm" in way else value
-    return function
+    value = float(MEASURES[name].function(seen.judged, _gains_under(way, seen.judged, given)))
+    return value / math.log(2) if "logarithm" in way else value
 
 
 def _rbp_under(way: Way, seen: Seen, p: float, given: Gains) -> float:
@@ -7696,13 +7691,13 @@ _FORMULAS = {
     "Rprec_mult": Formula(("rprec-mult",), False, lambda way, seen, multiple: recall(
         seen.judged, math.floor(multiple * seen.judged.num_rel + 0.5))),
     "binG": Formula(("logarithm",), False, lambda way, seen: binary_g(seen.judged) / math.log(2)),
-    "G": Formula(_GAINS, False, _with_gains_under("G")),
+    "G": Formula(_GAINS, False, functools.partial(_measure_of_gains_under, "G")),
     "dcg": Formula(_DCG, True, _dcg_under),
     "ideal_dcg": Formula((*_DCG, "ideal"), True, _ideal_dcg_under),
     "ndcg": Formula((*_DCG, "ideal"), True, _ndcg_under),
     "ndcg_cut": Formula((*_DCG, "ideal"), True, lambda way, seen, k: _ndcg_under(way, seen, {}, k)),
-    "ndcg_rel": Formula(_GAINS, False, _with_gains_under("ndcg_rel")),
-    "Rndcg": Formula(_GAINS, False, _with_gains_under("Rndcg")),
+    "ndcg_rel": Formula(_GAINS, False, functools.partial(_measure_of_gains_under, "ndcg_rel")),
+    "Rndcg": Formula(_GAINS, False, functools.partial(_measure_of_gains_under, "Rndcg")),
     "rbp": Formula(("rbp", "rbp-gains"), True, _rbp_under),
     "rbp_resid": Formula(("rbp", "rbp-gains", "rbp-resid"), False, _rbp_resid_under),
 }
@@ -8123,8 +8118,8 @@ def _telling(groups: Collection[Group]) -> list[Group]:
 
     Only with one of these can it explain enough.  Then it is tried on the others, too.
     """
-    ordered = sorted(groups, key=lambda group: group.chance_with_pairs)
-    chances = [group.chance_with_pairs for group in ordered]
+    ordered = sorted(groups, key=lambda group: group.chance(with_pairs=True))
+    chances = [group.chance(with_pairs=True) for group in ordered]
     parts = ((first, last) for first in range(len(chances)) for last in range(first, len(chances)))
     firsts = [first for first, last in parts if _chance(chances[first:last + 1], len(chances)) <= _WEAK]
     return ordered[:max(firsts, default=-1) + 1]
@@ -8185,7 +8180,7 @@ class Search:
 
         A pair that could explain all that it concerns by accident is not tried.
         """
-        chances = {group: group.chance_with_pairs for group in groups}
+        chances = {group: group.chance(with_pairs=True) for group in groups}
         conventions = [each for each in self._conventions if each.aspect not in ("measure", "topics-shifted")]
         counted = []
         for pair in itertools.combinations(conventions, 2):
@@ -8272,7 +8267,7 @@ class Search:
             if _combined(candidate) is None:
                 continue
             grown = self._joint(candidate)
-            new = [group.chance for group in grown.groups if group in rest]
+            new = [group.chance() for group in grown.groups if group in rest]
             is_strong = _chance(new, len(rest)) <= _WEAK
             is_better = len(grown.groups) > len(best.groups) and is_strong
             if is_better and len(grown.spoiled) <= len(joint.spoiled):
@@ -8316,7 +8311,7 @@ class Verdict(NamedTuple):
     @property
     def joint_chance(self) -> float:
         """The chance that the joint explanation is an accident."""
-        together = [group.chance for group in self.joint.groups] if self.joint else []
+        together = [group.chance() for group in self.joint.groups] if self.joint else []
         return _chance(together, len(self.search.departing))
 
     def chance(self, group: Group, candidate: Candidate) -> float:
@@ -8330,7 +8325,7 @@ class Verdict(NamedTuple):
             if _key(candidate) == _key(_concerning(self.joint.candidate, group)):
                 return self.joint_chance
         left = [each for each in self.search.departing if each is group or each not in together]
-        return _chance([group.chance], len(left))
+        return _chance([group.chance()], len(left))
 
     @property
     def status(self) -> int:
