@@ -7005,7 +7005,7 @@ def _read_figure(text: str) -> Optional[tuple[float, int]]:
     if not match:
         return (float(text), 0) if _NO_FIGURE.fullmatch(text) else None
     number, after_digits, alone, exponent, percent = match.groups()
-    decimals = len(after_digits or alone or "") - int(exponent or 0)
+    decimals = max(-300, len(after_digits or alone or "") - int(exponent or 0))
     return (float(number) / 100, decimals + 2) if percent else (float(number), decimals)
 
 
@@ -7203,7 +7203,7 @@ class Group:
         return self.columns[0].measure.is_count
 
     def track(self, takes_averages: bool) -> None:
-        """Choose the departing values whose figures are kept: of all topics alike, and averages if cheap."""
+        """Choose the values for `figures`: some of topics, evenly, and averages if they are cheap or all."""
         known = [value for value in self.departing if value.here is not None]
         of_topics = [value for value in known if value.topic is not None]
         tracked = of_topics[::max(1, len(of_topics) // _MOST_TRACKED)][:_MOST_TRACKED]
@@ -7294,13 +7294,17 @@ def _read_report(source: Source, settings: Settings, qrels: AbstractSet[bytes], 
             group = report.groups.setdefault(column.measure.name, Group(column.measure.name))
             group.add(Reported(name, group.number(column), topic, entry.figure, *figure, entry.place))
     if len(report.strays) > len(entries) / 2:
-        stray = report.strays[0]
-        raise TrecEvalError(f"{stray.place}: expected a measure, a topic if it is one's, and a value, found "
-                            f"{_quoted(stray.figure)}, and {len(report.strays)} lines like it in all")
+        raise _no_report(report.strays)
     if unknown and not report.groups:
         raise TrecEvalError(str(_nothing_in_common((source.name, unknown), ("the qrels", qrels))))
     _set_precision(report, are_short)
     return report
+
+
+def _no_report(strays: Sequence[Entry]) -> TrecEvalError:
+    """The error for a file that has more lines without a value than with one."""
+    return TrecEvalError(f"{strays[0].place}: expected a measure, a topic if it is one's, and a value, found "
+                         f"{_quoted(strays[0].figure)}, and {len(strays)} lines like it in all")
 
 
 def _is_wanted(column: Optional[Column], wanted: Optional[AbstractSet[Any]]) -> bool:
@@ -7321,7 +7325,9 @@ def _set_precision(report: Report, are_short: bool) -> None:
     whole = max((value.decimals for group in report.groups.values() for value in group.values), default=0)
     for group in report.groups.values():
         for i, value in enumerate(group.values):
-            decimals = max(whole if are_short else value.decimals, 0 if group.is_count else -300)
+            decimals = whole if are_short else value.decimals
+            if group.is_count:
+                decimals = max(decimals, 0)
             group.values[i] = value._replace(decimals=min(decimals, _MOST_DECIMALS))
 
 
@@ -7488,7 +7494,7 @@ def _key(candidate: Candidate) -> frozenset[str]:
 
 
 class Seen(NamedTuple):
-    """A judged topic; and if ties are averaged, for each tied rank the first and last one of its score."""
+    """A judged topic.  If ties are averaged, `spans` has for each tied rank the first and last of its tie."""
 
     judged: Any
     spans: Mapping[int, tuple[int, int]] = {}
@@ -8106,23 +8112,25 @@ _MOST_COMPARED = 12  # candidates of which it is looked at how many measures the
 
 
 def _chance(chances: Collection[float], measures: int) -> float:
-    """The chance that wrong numbers fit by accident for some of several measures, or for as many others.
+    """The chance that wrong numbers of so many measures, out of several, fit by accident.
 
-    It is a bound: the product of their chances for each choice of so many measures.
+    It is a bound: the product of their chances, once for each choice of so many measures.
     """
     return min(1.0, math.prod(chances) * math.comb(measures, len(chances)))
 
 
 def _telling(groups: Collection[Group]) -> list[Group]:
-    """The fewest measures such that a pair of conventions explains all others by accident at best.
+    """The measures of which a pair of conventions must explain one, or what it explains is an accident.
 
-    Only with one of these can it explain enough.  Then it is tried on the others, too.
+    Those whose chances are largest are left out, as long as no number of them would be enough.
     """
     ordered = sorted(groups, key=lambda group: group.chance(with_pairs=True))
     chances = [group.chance(with_pairs=True) for group in ordered]
-    parts = ((first, last) for first in range(len(chances)) for last in range(first, len(chances)))
-    firsts = [first for first, last in parts if _chance(chances[first:last + 1], len(chances)) <= _WEAK]
-    return ordered[:max(firsts, default=-1) + 1]
+    for first in reversed(range(len(chances))):
+        some = [chances[first:last] for last in range(first + 1, len(chances) + 1)]
+        if any(_chance(least, len(chances)) <= _WEAK for least in some):
+            return ordered[:first + 1]
+    return []
 
 
 class Joint(NamedTuple):
@@ -8153,8 +8161,8 @@ class Search:
 
     def __init__(self, audit: Audit, report: Report, most_pairs: int, progress: Optional[Progress]):
         self.audit = audit
-        self.groups = list(report.groups.values())
-        self.departing = [group for group in self.groups if group.departing]
+        self.departing = [group for group in report.groups.values() if group.departing]
+        self.agreeing = [group for group in report.groups.values() if not group.departing]
         self._most_pairs = most_pairs
         self._progress = progress
         self._known: dict[tuple[str, frozenset[str]], bool] = {}  # whether a candidate explains a measure
@@ -8254,9 +8262,8 @@ class Search:
 
     def _joint(self, candidate: Candidate) -> Joint:
         """What a candidate explains, and what it spoils."""
-        agreeing = [group for group in self.groups if not group.departing]
         return Joint(candidate, [group for group in self.departing if self._explains(candidate, group, {})],
-                     [group for group in agreeing if not self._explains(candidate, group, {})], [])
+                     [group for group in self.agreeing if not self._explains(candidate, group, {})], [])
 
     def _grown(self, joint: Joint) -> Joint:
         """A verdict with further conventions, if they explain more, not by accident, and spoil nothing."""
@@ -8280,14 +8287,13 @@ class Search:
         candidates = [candidate for _, candidate in nearly]
         if joint:
             candidates.append(_concerning(joint.candidate, group))
-        best = None
+        found = []
         for candidate in filter(None, candidates):
             computed = Computed(self.audit, _combined(candidate) or {}, group)
             remaining = [value for value in group.values if not computed.agrees(value)]
-            is_near = len(remaining) <= min(len(group.departing) / 2, len(group.values) / 5)
-            if is_near and (best is None or len(remaining) < len(best[1])):
-                best = candidate, remaining
-        return best
+            if len(remaining) <= min(len(group.departing) / 2, len(group.values) / 5):
+                found.append((candidate, remaining))
+        return min(found, key=lambda item: len(item[1]), default=None)
 
 
 class Verdict(NamedTuple):
