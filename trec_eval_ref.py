@@ -7581,9 +7581,7 @@ def _gains_under(way: Way, topic: JudgedRanking, given: Gains) -> Gains:
 
 def _discount_under(way: Way, rank: int) -> float:
     """What the gain at a rank is divided by."""
-    if "discount" in way:
-        return max(1.0, math.log2(rank))
-    return math.log(rank + 1) if "logarithm" in way else math.log2(rank + 1)
+    return max(1.0, math.log2(rank)) if "discount" in way else math.log2(rank + 1)
 
 
 def _dcg_under(way: Way, seen: Seen, given: Gains, k: int = sys.maxsize) -> Value:
@@ -7613,8 +7611,7 @@ def _ndcg_under(way: Way, seen: Seen, given: Gains, k: int = sys.maxsize) -> Val
 
 def _measure_of_gains_under(name: str, way: Way, seen: Seen, given: Gains) -> float:
     """Another measure that takes gains, with those of a way."""
-    value = float(MEASURES[name].function(seen.judged, _gains_under(way, seen.judged, given)))
-    return value / math.log(2) if "logarithm" in way else value
+    return float(MEASURES[name].function(seen.judged, _gains_under(way, seen.judged, given)))
 
 
 def _rbp_under(way: Way, seen: Seen, p: float, given: Gains) -> float:
@@ -7675,8 +7672,8 @@ class Formula(NamedTuple):
     function: Callable[..., float]
 
 
-_GAINS = ("gains", "levelled", "logarithm")
-_DCG = ("gains", "levelled", "logarithm", "discount")
+_GAINS = ("gains", "levelled")
+_DCG = ("gains", "levelled", "discount")
 _FORMULAS = {
     "map": Formula(("ap",), True, _ap_under),
     "map_cut": Formula(("ap",), True, _ap_under),
@@ -7696,7 +7693,6 @@ _FORMULAS = {
         (), [chance for rank, chance in _first_relevant(seen) if rank <= k])),
     "Rprec_mult": Formula(("rprec-mult",), False, lambda way, seen, multiple: recall(
         seen.judged, math.floor(multiple * seen.judged.num_rel + 0.5))),
-    "binG": Formula(("logarithm",), False, lambda way, seen: binary_g(seen.judged) / math.log(2)),
     "G": Formula(_GAINS, False, functools.partial(_measure_of_gains_under, "G")),
     "dcg": Formula(_DCG, True, _dcg_under),
     "ideal_dcg": Formula((*_DCG, "ideal"), True, _ideal_dcg_under),
@@ -7918,6 +7914,8 @@ class Computed:
             for column, ranked, function in zip(self._columns, self._ranked, self._functions):
                 is_zero = is_missing and column.is_zero_if_missing
                 row.append(0.0 if is_zero else function(self._audit.seen(topic, ranked), *column.arguments))
+            if "logarithm" in self._way:  # ln(x) is log2(x) * ln(2)
+                row = [value / math.log(2) for value in row]
             self._rows[topic] = row
         return self._rows[topic]
 
@@ -8170,10 +8168,10 @@ class Search:
 
     def joint(self) -> Optional[Joint]:
         """Try each convention, then each with the best of them, then pairs; return what explains most."""
-        levels = [convention for convention in self._conventions if convention.aspect == "level"]
-        by_level = [convention for convention in self._conventions if convention.id in _BY_LEVEL]
         singles = [(convention,) for convention in self._conventions]
-        self._try([*singles, *itertools.product(levels, by_level)], self.departing)
+        by_level = [(one, other) for one, other in itertools.permutations(self._conventions, 2)
+                    if one.aspect == "level" and other.id in _BY_LEVEL]
+        self._try([*singles, *by_level], self.departing)
         best = self._best()
         if best:
             rest = [group for group in self.departing if group not in best.groups]
