@@ -7750,15 +7750,14 @@ class Ranked(NamedTuple):
 
 
 class Order(NamedTuple):
-    """The documents of a topic that matter, before ties are broken.
+    """The documents of a topic by score, before ties are broken.
 
-    settled  (rank, docno) of those whose score no other document has
-    tied     of the scores that several documents have, the first rank and the documents' numbers in the file
+    size    how many they are
+    groups  of each score that a judged document has, the first rank, and the documents' numbers in the file
     """
 
     size: int
-    settled: list[tuple[int, bytes]]
-    tied: list[tuple[int, list[int]]]
+    groups: list[tuple[int, list[int]]]
 
 
 class Audit:
@@ -7788,7 +7787,7 @@ class Audit:
         return Ranked(settings, way.get("ties", ""), "order" in way, "topic-document" in way)
 
     def order(self, topic: bytes, ranked: Ranked) -> Order:
-        """A topic's documents by score or by the rank column: those that are judged, in other formats all."""
+        """A topic's documents by score or by the rank column.  Without grades, all count as judged."""
         key = topic, ranked.settings.release.name, ranked.by_rank_column, ranked.without_topic
         if key in self._orders:
             return self._orders[key]
@@ -7799,26 +7798,26 @@ class Audit:
         numbers = [i for i, docno in enumerate(docnos) if not ranked.without_topic or docno != topic]
         numbers.sort(key=by.__getitem__, reverse=True)
         judged = self.qrels[topic].keys() if self.are_grades else set(docnos)
-        settled, tied = [], []
+        groups = []
         rank = 1
         for _, group in itertools.groupby(numbers, by.__getitem__):
             same = list(group)
-            if len(same) > 1 and not judged.isdisjoint([docnos[i] for i in same]):
-                tied.append((rank, same))
-            elif len(same) == 1 and docnos[same[0]] in judged:
-                settled.append((rank, docnos[same[0]]))
+            if not judged.isdisjoint([docnos[i] for i in same]):
+                groups.append((rank, same))
             rank += len(same)
-        self._orders[key] = Order(len(numbers), settled, tied)
+        self._orders[key] = Order(len(numbers), groups)
         return self._orders[key]
 
     def _placed(self, topic: bytes, ranked: Ranked) -> list[tuple[int, bytes]]:
         """(rank, docno) of the documents that matter, after ties are broken."""
         docnos, _, ranks = self.run.get(topic, _NOT_RETRIEVED)
-        order = self.order(topic, ranked)
-        placed = list(order.settled)
         judged: Mapping[bytes, Any] = self.qrels[topic] if self.are_grades else dict.fromkeys(docnos)
         descending = REL_FORMATS[ranked.settings.rel_format].ties_ascending == (ranked.ties == "reversed")
-        for first, same in order.tied:
+        placed = []
+        for first, same in self.order(topic, ranked).groups:
+            if len(same) == 1:
+                placed.append((first, docnos[same[0]]))
+                continue
             numbers = sorted(same)
             if ranked.ties != "file":
                 numbers.sort(key=docnos.__getitem__, reverse=descending)
@@ -7827,8 +7826,8 @@ class Audit:
             elif ranked.ties.startswith("relevant"):
                 level, is_first = max(ranked.settings.relevance_level, 0), ranked.ties == "relevant-first"
                 numbers.sort(key=lambda i: judged.get(docnos[i], -1) >= level, reverse=is_first)
-            placed += [(first + place, docnos[i]) for place, i in enumerate(numbers) if docnos[i] in judged]
-        return sorted(placed)
+            placed += [(rank, docnos[i]) for rank, i in enumerate(numbers, first) if docnos[i] in judged]
+        return placed
 
     def seen(self, topic: bytes, ranked: Ranked) -> Seen:
         """A topic, ranked and judged; kept for other measures until enough other rankings were asked for."""
@@ -7852,8 +7851,8 @@ class Audit:
         kept, size = _cut(placed, order.size, judgments, settings)
         spans = {}
         if ranked.ties == "averaged":
-            spans = {rank: (first, first + len(same) - 1) for first, same in order.tied
-                     for rank in range(first, first + len(same))}
+            spans = {rank: (first, first + len(same) - 1) for first, same in order.groups
+                     for rank in range(first, first + len(same)) if len(same) > 1}
             # Of documents of equal score around the cut, each may be above it.
             kept = [(rank, docno) for rank, docno in placed if spans.get(rank, (rank,))[0] <= size]
         if settings.grades_as:
@@ -8032,7 +8031,7 @@ def _impossible(audit: Audit) -> set[str]:
     here = audit.ranked({}, settings)
     by_rank = here._replace(by_rank_column=True)
     are_ranked = [topic for topic, each in audit.run.items() if len(set(each.ranks)) == len(each.ranks)]
-    if all(audit.order(topic, here).settled == audit.order(topic, by_rank).settled for topic in are_ranked):
+    if all(audit.order(topic, here) == audit.order(topic, by_rank) for topic in are_ranked):
         found.add("order")
     if not any(topic in retrieved.docnos for topic, retrieved in audit.run.items()):
         found.add("topic-document")
@@ -8575,10 +8574,9 @@ def _retrieved(run: Source, settings: Settings, notes: Notes, wanted: AbstractSe
         place = layout.fields.index("rank")
         for _, columns in _tables(run, layout, settings.release, Notes()):
             in_run.update(columns[0])
-            read = {text: _integer(text)[0] for text in set(columns[place])}
-            for topic, text in zip(columns[0], columns[place]):
+            for topic, rank in zip(columns[0], columns[place]):
                 if topic in wanted:
-                    ranks.setdefault(topic, array("q")).append(read[text])
+                    ranks.setdefault(topic, array("q")).append(_integer(rank)[0])
     found: dict[bytes, Retrieved] = {}
     duplicated = set()
     for topic, scores, lines in RunReader(run, wanted, settings.release, notes, progress):
