@@ -6377,7 +6377,7 @@ def test_wrong_numbers_are_hardly_ever_explained(audited):
 def test_strength_is_the_share_of_figures_that_conventions_give(tmp_path):
     docnos = ["z%d" % i for i in range(8)]
     write(tmp_path, {"1": {"a": 1}}, {"1": {**dict.fromkeys(docnos, 2.0), "a": 1.0, "b": 1.0}})
-    # AP is 1/10 here.  Near it are 0 (level 2), 0.1056 (averaged), 1/9 (the tie) and 0.1818 (set_F).
+    # AP is 1/10 here.  Near it are 0 (Rprec), 0.1056 (averaged), 1/9 (the tie) and 0.1818 (set_F).
     for figure, chance in ("0.1111", 4 / 2000), ("0.111", 4 / 200), ("0.11", 3 / 20):
         _, found = audit_json(tmp_path, "map 1 %s\n" % figure)
         of_map = found["measures"]["map"]["explanations"]
@@ -6389,6 +6389,39 @@ def test_strength_is_the_share_of_figures_that_conventions_give(tmp_path):
         assert ("more digits or values of topics would decide" in "".join(lines)) == (chance > 0.05)
     _, found = audit_json(tmp_path, "map 1 0.1111\nrecip_rank 1 0.1111\n")
     assert found["joint"]["chance"] == (4 / 2000) ** 2
+
+
+def test_an_explanation_has_one_strength(tmp_path, audited):
+    """That of the measures explained, times the choices of so many; whatever the other measures are like."""
+    docnos = ["z%d" % i for i in range(8)]
+    write(tmp_path, {"1": {"a": 1}}, {"1": {**dict.fromkeys(docnos, 2.0), "a": 1.0, "b": 1.0}})
+    _, found = audit_json(tmp_path, "map 1 0.1111\nP_5 1 0.21\n")
+    assert found["joint"]["measures"] == ["map"] and found["joint"]["chance"] == 2 * 4 / 2000
+    assert found["measures"]["map"]["explanations"][0]["chance"] == 2 * 4 / 2000
+    figures = Tool(50, "ap=by-hits").report(4, ("map",))
+    figures.update({(None, "P_5"): "0.38", (None, "bpref"): "0.99", (None, "rbp"): "0.21"})
+    _, found = audit_json(audited[50], lines_of(figures))
+    assert found["joint"]["conventions"] == ["ap=by-hits"] and len(departing(found)) == 4
+    assert found["measures"]["map"]["explanations"][0]["chance"] == found["joint"]["chance"] < 1e-20
+    out = audit(audited[50], lines_of(figures)).out.decode()
+    assert "one convention explains 1 of 4 measures that depart: map\n" in out
+    for digits in (2, 3):
+        figures = Tool(50, "level=2").report(digits, ("map", "Rprec", "P_5", "recall_5"), topics=False)
+        figures[None, "recall_5"] = figures[None, "Rprec"] = "0.%s" % ("1" * digits)
+        out = audit(audited[50], lines_of(figures)).out.decode()
+        is_strong = "convention explains" in out or "  its values come out if" in out
+        assert is_strong != ("consistent with" in out)
+
+
+@pytest.mark.parametrize("topics", [True, False])
+def test_zeros_are_not_explained_by_a_level_that_no_grade_reaches(audited, tmp_path, topics):
+    """Which would explain all of them."""
+    figures = {key: "0.0000" for key in Tool(50).report(4, ("map", "P_5"), topics)}
+    assert not any(id.startswith("level") for ids in all_ids(audit_json(
+        audited[50], lines_of(figures))[1]).values() for each in ids for id in each)
+    write(tmp_path, QRELS, RUN)
+    _, found = audit_json(tmp_path, "map 0.0000\nP_5 0.0000\n")
+    assert found["joint"] is None and not any(all_ids(found).values())
 
 
 @pytest.mark.parametrize("reported, other, ids", [
@@ -6468,6 +6501,11 @@ def test_nothing_that_can_be_compared(tmp_path):
     for report in ('{"map":0}', "map all 0.5\nP_5 all 0.4\n", "map 1 0.5\nmap 2 0.4\n"):
         result = audit_example(tmp_path, report)
         assert (result.status, result.out) == (2, b"") and "too coarse to compare" in result.err
+    for report in ("P_5 nan\n", "P_5 1 nan\nmap 1 NaN\n", '{"map": NaN}'):
+        result = audit_example(tmp_path, report)
+        assert (result.status, result.out) == (2, b"")
+        assert "report: expected values that can be compared, found none\n" in result.err
+    assert audit_example(tmp_path, "P_5 nan\nmap 0.4736\n").status == 3
 
 
 @pytest.mark.parametrize("name, column, value", named([
@@ -6625,6 +6663,7 @@ def test_of_two_values_the_more_precise_one_is_compared(tmp_path, report):
 def test_two_counts_must_be_equal(tmp_path):
     assert audit_example(tmp_path, "num_ret 20\nnum_ret 20.0\n").status == 0
     assert audit_example(tmp_path, "map nan\nmap 0.4736\n").status == 2
+    assert audit_example(tmp_path, "map 1e999\nmap 1e9999\n").status == 2
     result = audit_example(tmp_path, "num_ret 20\nnum_ret 20.4\n")
     assert result.status == 2 and "found 20.4 and, at report:1, 20" in result.err
 
@@ -6649,7 +6688,7 @@ def test_verdict_in_words(tmp_path):
         "4 of 4 values in report compared, 2 agree", "  " + trec_eval_ref.signature(), "",
         "one convention explains the measure that departs: map",
         "  AP is divided by the relevant documents retrieved",
-        "  (chance that wrong numbers fit by accident: 0.0003 %; 2 values to explain, 26 conventions tried)",
+        "  (chance that wrong numbers fit by accident: 0.0003 %; 2 values to explain, 24 conventions tried)",
         "  topic       measure  reported    here", "  1           map        0.6528  0.5222",
         "  all topics  map        0.5389  0.4736"]
 
@@ -6752,6 +6791,15 @@ def test_pairs_are_tried_where_they_can_be_strong(audited):
     result = audit(audited[50], lines_of(wrong), "--audit-pairs", "-1")
     assert (result.status, result.out) == (1, b"")
     assert "option --audit-pairs: expected an integer from 0" in result.err
+
+
+def test_pairs_are_tried_on_the_measures_that_can_tell(audited):
+    """Those of many wrong averages that a pair must explain, or it explains too few to be no accident."""
+    right = Tool(50).report(4, MAIN[1:], topics=False)
+    wrong = lines_of({key: "%.4f" % (float(figure) + 0.0371) for key, figure in right.items()})
+    out = audit(audited[50], wrong).out.decode()
+    assert len(re.findall("nor do two together", out)) in range(1, 9)
+    assert len(re.findall("; pairs of them were not tried", out)) in range(1, 9)
 
 
 def test_topics_that_only_one_file_has(audited):
@@ -6888,7 +6936,7 @@ def test_figures_of_any_kind(audited):
                            ("%.2f" % (value + 0.01), 3),
                            (repr(value + 1e-9), 3), ("%.1f%%" % (100 * value), 0),
                            ("%.1f%%" % (100 * value + 0.1), 3),
-                           ("+%.4f" % value, 0), ("-%.4f" % value, 3), ("%.11e" % value, 0), ("nan", 3),
+                           ("+%.4f" % value, 0), ("-%.4f" % value, 3), ("%.11e" % value, 0), ("nan", 2),
                            ("-inf", 3),
                            ("1e999", 3), ("1e300", 2), ("9" * 400, 3), ("0." + "4" * 5000, 3),
                            ("1.%s" % ("0" * 300), 3)):

@@ -6908,30 +6908,11 @@ def _in_words(run: ComparedRun, falling: Sequence[tuple[str, float]], digits: in
 # with its strength: the chance that a wrong number would fit one of them by accident.
 
 
-class Named(NamedTuple):
-    """What a report's name for a measure means: a column, and the settings that the name itself fixes."""
-
-    column: Column
-    own: tuple[tuple[str, Any], ...] = ()
-
-    @property
-    def key(self) -> tuple[str, str, tuple[tuple[str, Any], ...]]:
-        """What all names of one thing have in common."""
-        return self.column.measure.name, repr(self.column.arguments), self.own
-
-
-def _named(column: Column, settings: Settings) -> Named:
-    """A column, with what its name fixes of the settings."""
-    own = [(field, value) for field, value, usual in zip(Settings._fields, column.settings, settings)
-           if value != usual]
-    return Named(column, tuple(own))
-
-
 _SPELLINGS = {"recip_rank": "RR", "accuracy": "Success", "r-precision": "Rprec"}  # of reports
 
 
-def _reported_column(name: str, settings: Settings) -> Optional[Named]:
-    """What a report's name for a measure means, or None if nothing here computes it.
+def _reported_column(name: str, settings: Settings) -> Optional[Column]:
+    """The column that a report's name for a measure means, or None if nothing here computes it.
 
     Names are read as requests are.  Reports also have NAME_k for NAME@k, and
     ranx has NAME-l2 for NAME(rel=2) and rbp.95 for rbp.p=0.95.
@@ -6948,9 +6929,15 @@ def _reported_column(name: str, settings: Settings) -> Optional[Named]:
             continue
         if notes.lines():  # part of the name would be ignored
             return None
-        named = _named(column, settings)
-        return named._replace(own=(*named.own, ("relevance_level", int(level.group(1))))) if level else named
+        if level:
+            return column._replace(settings=column.settings._replace(relevance_level=int(level.group(1))))
+        return column
     return None
+
+
+def _identity(column: Column) -> tuple[str, str, Settings]:
+    """What all names of one thing have in common."""
+    return column.measure.name, repr(column.arguments), column.settings
 
 
 class Entry(NamedTuple):
@@ -6968,20 +6955,18 @@ _OVER_ALL = ("all", "amean", "average", "avg", "mean", "overall")  # what tools 
 _MOST_DECIMALS = 12  # that sums of doubles can be relied on to have
 
 
-def _read_figure(text: str) -> Optional[tuple[float, int, int]]:
-    """A figure as a number, its decimals, and those without zeros at the end; None if it is no figure.
+def _read_figure(text: str) -> Optional[tuple[float, int]]:
+    """A figure as a number, and how many decimals it has; None if it is no figure.
 
     >>> _read_figure("0.4730"), _read_figure("47.3%")
-    ((0.473, 4, 3), (0.473, 3, 3))
+    ((0.473, 4), (0.473, 3))
     """
     match = _FIGURE.fullmatch(text)
     if not match:
-        return (float(text), 0, 0) if _NO_FIGURE.fullmatch(text) else None
+        return (float(text), 0) if _NO_FIGURE.fullmatch(text) else None
     number, after_digits, alone, exponent, percent = match.groups()
-    fraction = after_digits or alone or ""
-    moved = (2 if percent else 0) - int(exponent or 0)
-    value = float(number) / 100 if percent else float(number)
-    return value, max(len(fraction) + moved, -300), max(len(fraction.rstrip("0")) + moved, 0)
+    decimals = max(-300, len(after_digits or alone or "") - int(exponent or 0))
+    return (float(number) / 100, decimals + 2) if percent else (float(number), decimals)
 
 
 def _report_entries(source: Source) -> tuple[list[Entry], bool]:
@@ -7082,7 +7067,7 @@ def _scalars(part: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...]
         yield path, part
 
 
-def _oriented(entries: Sequence[Entry], meaning: Callable[[str], Optional[Named]],
+def _oriented(entries: Sequence[Entry], meaning: Callable[[str], Optional[Column]],
               topics: AbstractSet[bytes]) -> Iterator[tuple[str, Optional[str], Entry]]:
     """Measure, topic (None: over all topics) and entry, in whichever order the names are."""
     pairs = [entry.names for entry in entries if len(entry.names) == 2]
@@ -7112,7 +7097,7 @@ class Reported(NamedTuple):
     text      the figure as it is reported
     value     what it says, as a fraction if it is a percentage
     decimals  how precisely it is known
-    shown     how many decimals it has without zeros at its end
+    here      what comes out here; None if nothing does
     """
 
     name: str
@@ -7121,104 +7106,113 @@ class Reported(NamedTuple):
     text: str
     value: float
     decimals: int
-    shown: int
     place: str
+    here: Optional[float] = None
 
 
 class Group:
     """The reported values of one measure, and what is found out about them.
 
     columns    what they are values of
-    here       what comes out here, for each value; None if nothing does
-    departing  the numbers of the values that do not agree
+    departing  the values that do not agree
     figures    for some of these, the other figures near ours that conventions give
     tried      how many conventions, alone or together, were tried
+    pairs      how many pairs were tried because nothing else explains it
     found      those under which all values come out
     nearly     of the others, how many of these values come out
     """
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.columns: list[Named] = []
+        self.columns: list[Column] = []
         self.values: list[Reported] = []
-        self.here: list[Optional[float]] = []
-        self.departing: list[int] = []
-        self.figures: dict[int, set[int]] = {}
+        self.departing: list[Reported] = []
+        self.figures: dict[Reported, set[int]] = {}
         self.tried = 0
+        self.pairs = 0
         self.found: list[Candidate] = []
         self.nearly: list[tuple[int, Candidate]] = []
-        self._numbers: dict[Any, int] = {}  # of columns, by key
+        self._numbers: dict[Any, int] = {}  # of columns
+        self._places: dict[Any, int] = {}  # of values
 
-    def number(self, named: Named) -> int:
+    def number(self, column: Column) -> int:
         """The number of a column, which may be new."""
-        number = self._numbers.setdefault(named.key, len(self.columns))
+        number = self._numbers.setdefault(_identity(column), len(self.columns))
         if number == len(self.columns):
-            self.columns.append(named)
+            self.columns.append(column)
         return number
+
+    def add(self, value: Reported) -> None:
+        """Take a value in.  Of two for the same thing, the more precise one is kept."""
+        place = self._places.setdefault((value.column, value.topic), len(self.values))
+        if place == len(self.values):
+            self.values.append(value)
+            return
+        known = self.values[place]
+        tolerance = 0.0 if self.is_count else 0.500001 * 10.0 ** -min(known.decimals, value.decimals)
+        is_same = value.text == known.text or abs(known.value - value.value) <= tolerance  # one may be NaN
+        if not is_same:
+            expected = f"expected one value of {_quoted(value.name)} for {_scope(value.topic)}"
+            raise TrecEvalError(f"{value.place}: {expected}, found {value.text} and, at {known.place}, "
+                                f"{known.text}")
+        self.values[place] = max(known, value, key=lambda each: each.decimals)
 
     @property
     def is_count(self) -> bool:
         """Whether its values are counts, which are exact."""
-        return self.columns[0].column.measure.is_count
-
-    @property
-    def topic_decimals(self) -> int:
-        """How precise the values of topics are, or else the averages."""
-        of_topics = [value.decimals for value in self.values if value.topic is not None]
-        return max(of_topics or [value.decimals for value in self.values])
+        return self.columns[0].measure.is_count
 
     def track(self, takes_averages: bool) -> None:
-        """Choose the departing values whose figures are kept: of all topics alike, and averages if cheap."""
-        known = [i for i in self.departing if self.here[i] is not None]
-        of_topics = [i for i in known if self.values[i].topic is not None]
+        """Choose the values for `figures`: some of topics, evenly, and averages if they are cheap or all."""
+        known = [value for value in self.departing if value.here is not None]
+        of_topics = [value for value in known if value.topic is not None]
         tracked = of_topics[::max(1, len(of_topics) // _MOST_TRACKED)][:_MOST_TRACKED]
         if takes_averages or len(tracked) < 3:
-            tracked += [i for i in known if self.values[i].topic is None][:_MOST_TRACKED]
-        self.figures = {i: set() for i in tracked}
+            tracked += [value for value in known if value.topic is None][:_MOST_TRACKED]
+        self.figures = {value: set() for value in tracked}
 
-    def others_near(self, i: int) -> int:
+    def others_near(self, value: Reported) -> int:
         """How many figures other than ours lie near ours: within 0.1, or for a count within a tenth of it."""
-        near = max(1.0, abs(cast(float, self.here[i])) / 10) if self.is_count else 0.1
-        return max(2, 2 * round(near * 10.0 ** self.values[i].decimals))
+        near = max(1.0, abs(cast(float, value.here)) / 10) if self.is_count else 0.1
+        return max(2, 2 * round(near * 10.0 ** value.decimals))
 
-    def note(self, i: int, value: Optional[float]) -> None:
+    def note(self, value: Reported, other: Optional[float]) -> None:
         """Keep the figure that a convention gives for a value, if it is another one near ours."""
-        if value is None or math.isinf(value):
+        if other is None or math.isinf(other):
             return
-        scale = 10.0 ** self.values[i].decimals
-        distance = round(value * scale) - round(cast(float, self.here[i]) * scale)
-        if 0 < abs(distance) <= self.others_near(i) // 2:
-            self.figures[i].add(distance)
+        scale = 10.0 ** value.decimals
+        distance = round(other * scale) - round(cast(float, value.here) * scale)
+        if 0 < abs(distance) <= self.others_near(value) // 2:
+            self.figures[value].add(distance)
 
-    @property
-    def chance(self) -> float:
-        """The chance that wrong numbers near ours fit: the shares of figures that conventions give."""
-        return math.prod(min(1.0, max(1, len(figures)) / self.others_near(i))
-                         for i, figures in self.figures.items())
+    def chance(self, with_pairs: bool = False) -> float:
+        """The chance that wrong numbers near ours fit: the shares of figures that conventions give.
 
-    @property
-    def chance_with_pairs(self) -> float:
-        """About what it would be with pairs of conventions: as if their figures fell anywhere."""
+        `with_pairs` estimates what it would be if each pair of conventions gave one more figure.
+        """
         chance = 1.0
-        for i, figures in self.figures.items():
-            given = len(figures) * (len(figures) + 1) / 2
-            chance *= 1 - (1 - 1 / self.others_near(i)) ** given
+        for value, figures in self.figures.items():
+            given = max(1, len(figures))
+            if with_pairs:
+                given = given * (given + 1) // 2
+            chance *= min(1.0, given / self.others_near(value))
         return chance
 
 
 _MOST_TRACKED = 24  # values of a measure; more do not make the chance any plainer
+_NOT_COMPUTED_HERE = "not computed here"  # of the reasons not to compare a value, the one that is no loss
 
 
 class Report(NamedTuple):
     """A report, ready to be compared: its values by measure, and what else it holds.
 
-    left_out  how many values are not compared, by name, reason and whether such values are computed here
+    left_out  how many values are not compared, by name and reason
     strays    lines that are no values
     """
 
     file: str
     groups: dict[str, Group]
-    left_out: Counter[tuple[str, str, bool]]
+    left_out: Counter[tuple[str, str]]
     strays: list[Entry]
 
 
@@ -7229,61 +7223,56 @@ def _read_report(source: Source, settings: Settings, qrels: AbstractSet[bytes], 
                  requests: Optional[Sequence[str]] = None, only: Optional[str] = None) -> Report:
     """Read a report; `requests` and `only` are the measures and the topic that are wanted, if not all are."""
     entries, are_short = _report_entries(source)
-    names: dict[str, Optional[Named]] = {}
+    names: dict[str, Optional[Column]] = {}
 
-    def meaning(name: str) -> Optional[Named]:
+    def meaning(name: str) -> Optional[Column]:
         """What a name means, looked up once."""
         if name not in names and len(names) < _MOST_NAMES:
             names[name] = _reported_column(name, settings)
         return names.get(name)
     wanted = None
     if requests is not None:
-        columns = _columns(requests, settings, Notes(), first_only=True)
-        wanted = {_named(column, settings).key for column in columns}
+        wanted = set(map(_identity, _columns(requests, settings, Notes(), first_only=True)))
     report = Report(source.name, {}, Counter(), [])
-    places: dict[Any, int] = {}  # in its group, of the value of a column and topic
     unknown = set()
     for name, label, entry in _oriented(entries, meaning, qrels | run):
-        named, figure = meaning(name), _read_figure(entry.figure)
+        column, figure = meaning(name), _read_figure(entry.figure)
         topic = None if label is None else _encode(label)
-        is_text = named is not None and named.column.measure.summary in (None, "run tag")
-        is_unwanted = named is not None and wanted is not None and named.key not in wanted
-        if is_text or is_unwanted or only not in (None, label):
+        if only not in (None, label) or not _is_wanted(column, wanted):
             continue
         if figure is None or not name:
-            if named or not are_short:
+            if column or not are_short:
                 report.strays.append(Entry((), " ".join([*entry.names, entry.figure]), entry.place))
-        elif named is None:
-            report.left_out[name, "not computed here", False] += 1
+        elif column is None:
+            report.left_out[name, _NOT_COMPUTED_HERE] += 1
         elif topic is not None and topic not in qrels:
             unknown.add(topic)
-            report.left_out[name, "of topics that are not in the qrels", True] += 1
-        elif topic is not None and named.column.measure.summary_only:
-            report.left_out[name, "of topics, which have none here", True] += 1
+            report.left_out[name, "of topics that are not in the qrels"] += 1
+        elif topic is not None and column.measure.summary_only:
+            report.left_out[name, "of topics, which have none here"] += 1
         else:
-            group = report.groups.setdefault(named.key[0], Group(named.key[0]))
-            value = Reported(name, group.number(named), topic, entry.figure, *figure, entry.place)
-            place = places.setdefault((named.key, topic), len(group.values))
-            if place == len(group.values):
-                group.values.append(value)
-                continue
-            known = group.values[place]
-            if value.decimals > known.decimals:  # the more precise one is compared
-                group.values[place] = value
-            tolerance = 0.500001 * 10.0 ** -min(known.decimals, value.decimals)
-            is_same = abs(known.value - value.value) <= (0.0 if group.is_count else tolerance)
-            if not is_same and value.text != known.text:  # one may be NaN
-                expected = f"expected one value of {_quoted(name)} for {_scope(topic)}"
-                raise TrecEvalError(f"{value.place}: {expected}, found {value.text} and, at {known.place}, "
-                                    f"{known.text}")
+            group = report.groups.setdefault(column.measure.name, Group(column.measure.name))
+            group.add(Reported(name, group.number(column), topic, entry.figure, *figure, entry.place))
     if len(report.strays) > len(entries) / 2:
-        stray = report.strays[0]
-        raise TrecEvalError(f"{stray.place}: expected a measure, a topic if it is one's, and a value, found "
-                            f"{_quoted(stray.figure)}, and {len(report.strays)} lines like it in all")
+        raise _no_report(report.strays)
     if unknown and not report.groups:
         raise TrecEvalError(str(_nothing_in_common((source.name, unknown), ("the qrels", qrels))))
     _set_precision(report, are_short)
     return report
+
+
+def _no_report(strays: Sequence[Entry]) -> TrecEvalError:
+    """The error for a file that has more lines without a value than with one."""
+    return TrecEvalError(f"{strays[0].place}: expected a measure, a topic if it is one's, and a value, found "
+                         f"{_quoted(strays[0].figure)}, and {len(strays)} lines like it in all")
+
+
+def _is_wanted(column: Optional[Column], wanted: Optional[AbstractSet[Any]]) -> bool:
+    """Whether a column has numbers, and is asked for.  What nothing here computes is said in any case."""
+    if column is None:
+        return True
+    is_text = column.measure.summary in (None, "run tag")
+    return not is_text and (wanted is None or _identity(column) in wanted)
 
 
 def _scope(topic: Optional[bytes]) -> str:
@@ -7296,7 +7285,9 @@ def _set_precision(report: Report, are_short: bool) -> None:
     whole = max((value.decimals for group in report.groups.values() for value in group.values), default=0)
     for group in report.groups.values():
         for i, value in enumerate(group.values):
-            decimals = max(whole if are_short else value.decimals, 0 if group.is_count else -300)
+            decimals = whole if are_short else value.decimals
+            if group.is_count:
+                decimals = max(decimals, 0)
             group.values[i] = value._replace(decimals=min(decimals, _MOST_DECIMALS))
 
 
@@ -7309,17 +7300,19 @@ def _read_percentages(report: Report) -> bool:
     It is decided over all values of measures between 0 and 1: some must be
     above 1, and most more than ten times what comes out here.
     """
-    values = [(group, i) for group in report.groups.values() for i, value in enumerate(group.values)
-              if not group.is_count and group.name not in _UNBOUNDED and "%" not in value.text]
-    pairs = [(group.values[i].value, group.here[i]) for group, i in values]
-    known = [(value, here) for value, here in pairs if here and math.isfinite(value)]
-    larger = sum(value > 10 * here for value, here in known)
-    if not 1.01 < max((abs(value) for value, _ in known), default=0.0) <= 101 or larger <= len(known) / 2:
+    groups = [group for group in report.groups.values()
+              if not group.is_count and group.name not in _UNBOUNDED]
+    known = [value for group in groups for value in group.values
+             if value.here and math.isfinite(value.value) and "%" not in value.text]
+    larger = sum(value.value > 10 * value.here for value in known if value.here)
+    largest = max((abs(value.value) for value in known), default=0.0)
+    if not 1.01 < largest <= 101 or larger <= len(known) / 2:
         return False
-    for group, i in values:
-        value = group.values[i]
-        group.values[i] = value._replace(value=value.value / 100, shown=value.shown + 2,
-                                         decimals=min(value.decimals + 2, _MOST_DECIMALS))
+    for group in groups:
+        for i, value in enumerate(group.values):
+            if "%" not in value.text:
+                decimals = min(value.decimals + 2, _MOST_DECIMALS)
+                group.values[i] = value._replace(value=value.value / 100, decimals=decimals)
     return True
 
 
@@ -7328,14 +7321,13 @@ def _leave_out_coarse(report: Report) -> None:
     finest = max((value.decimals for group in report.groups.values() for value in group.values), default=0)
     for name, group in list(report.groups.items()):
         kept = []
-        for i, value in enumerate(group.values):
+        for value in group.values:
             least = 1 if value.topic is not None and finest > 1 else 2
             if group.is_count or value.decimals >= least or not math.isfinite(value.value):
-                kept.append(i)
+                kept.append(value)
             else:
-                report.left_out[value.name, "too coarse to compare", True] += 1
-        group.values = [group.values[i] for i in kept]
-        group.here = [group.here[i] for i in kept]
+                report.left_out[value.name, "too coarse to compare"] += 1
+        group.values = kept
         if not kept:
             del report.groups[name]
 
@@ -7453,7 +7445,7 @@ def _concerning(candidate: Candidate, group: Group) -> Candidate:
 
 def _with(candidate: Candidate, other: Candidate) -> Candidate:
     """The conventions of two candidates."""
-    return (*candidate, *(each for each in other if each.sentence not in _key(candidate)))
+    return tuple({convention.sentence: convention for convention in (*candidate, *other)}.values())
 
 
 def _key(candidate: Candidate) -> frozenset[str]:
@@ -7462,7 +7454,7 @@ def _key(candidate: Candidate) -> frozenset[str]:
 
 
 class Seen(NamedTuple):
-    """A judged topic; and if ties are averaged, for each tied rank the first and last one of its score."""
+    """A judged topic.  If ties are averaged, `spans` has for each tied rank the first and last of its tie."""
 
     judged: Any
     spans: Mapping[int, tuple[int, int]] = {}
@@ -7515,24 +7507,16 @@ def _expected_precisions(seen: Seen, k: int) -> Value:
     return add_up((), terms)
 
 
-def _recip_rank_under(way: Way, seen: Seen) -> float:
-    """The reciprocal rank to be expected if ties are in random order."""
-    terms = []
+def _first_relevant(seen: Seen) -> list[tuple[int, float]]:
+    """The ranks where the first relevant document can be if ties are in random order, and their chances."""
+    found = []
     none_before = 1.0
     for first, size, relevant in _relevant_by_span(seen)[:1]:
         for before in range(min(size, seen.judged.num_ret + 1 - first)):
             is_relevant = min(1.0, relevant / (size - before))
-            terms.append(none_before * is_relevant / (first + before))
+            found.append((first + before, none_before * is_relevant))
             none_before *= 1 - is_relevant
-    return add_up((), terms)
-
-
-def _success_under(way: Way, seen: Seen, k: int) -> float:
-    """The chance of a relevant document among the first k if ties are in random order."""
-    for first, size, relevant in _relevant_by_span(seen)[:1]:
-        drawn = max(0, min(size, min(k, seen.judged.num_ret) + 1 - first))
-        return 1 - math.comb(size - relevant, drawn) / math.comb(size, drawn)
-    return 0.0
+    return found
 
 
 def _log_under(way: Way, value: float) -> float:
@@ -7557,9 +7541,7 @@ def _gains_under(way: Way, topic: JudgedRanking, given: Gains) -> Gains:
 
 def _discount_under(way: Way, rank: int) -> float:
     """What the gain at a rank is divided by."""
-    if "discount" in way:
-        return max(1.0, math.log2(rank))
-    return math.log(rank + 1) if "logarithm" in way else math.log2(rank + 1)
+    return max(1.0, math.log2(rank)) if "discount" in way else math.log2(rank + 1)
 
 
 def _dcg_under(way: Way, seen: Seen, given: Gains, k: int = sys.maxsize) -> Value:
@@ -7587,13 +7569,9 @@ def _ndcg_under(way: Way, seen: Seen, given: Gains, k: int = sys.maxsize) -> Val
     return _dcg_under(way, seen, given, k) / _ideal_dcg_under(way, seen, given, k)
 
 
-def _with_gains_under(name: str) -> Callable[[Way, Seen, Gains], float]:
+def _measure_of_gains_under(name: str, way: Way, seen: Seen, given: Gains) -> float:
     """Another measure that takes gains, with those of a way."""
-    def function(way: Way, seen: Seen, given: Gains) -> float:
-        """The value of one topic."""
-        value = float(MEASURES[name].function(seen.judged, _gains_under(way, seen.judged, given)))
-        return value / math.log(2) if "logarithm" in way else value
-    return function
+    return float(MEASURES[name].function(seen.judged, _gains_under(way, seen.judged, given)))
 
 
 def _rbp_under(way: Way, seen: Seen, p: float, given: Gains) -> float:
@@ -7654,8 +7632,8 @@ class Formula(NamedTuple):
     function: Callable[..., float]
 
 
-_GAINS = ("gains", "levelled", "logarithm")
-_DCG = ("gains", "levelled", "logarithm", "discount")
+_GAINS = ("gains", "levelled")
+_DCG = ("gains", "levelled", "discount")
 _FORMULAS = {
     "map": Formula(("ap",), True, _ap_under),
     "map_cut": Formula(("ap",), True, _ap_under),
@@ -7663,24 +7641,25 @@ _FORMULAS = {
     "Rprec": Formula((), True, lambda way, seen: _recall_under({}, seen, seen.judged.num_rel)),
     "bpref": Formula(("bpref",), False, _bpref_under),
     "gm_bpref": Formula(("bpref", "gm"), False, lambda way, seen: _log_under(way, _bpref_under(way, seen))),
-    "recip_rank": Formula((), True, _recip_rank_under),
+    "recip_rank": Formula((), True, lambda way, seen: add_up(
+        (), [chance / rank for rank, chance in _first_relevant(seen)])),
     "iprec_at_recall": Formula(("iprec",), False, lambda way, seen, level: _precision_at_least(seen, level)),
     "11pt_avg": Formula(("iprec",), False, lambda way, seen, levels: add_up(
         (), [_precision_at_least(seen, level) for level in levels]) / len(levels)),
     "P": Formula(("p",), True, _precision_under),
     "recall": Formula(("recall",), True, _recall_under),
     "relative_P": Formula((), True, lambda way, seen, k: _recall_under({"recall": ""}, seen, k)),
-    "success": Formula((), True, _success_under),
+    "success": Formula((), True, lambda way, seen, k: add_up(
+        (), [chance for rank, chance in _first_relevant(seen) if rank <= k])),
     "Rprec_mult": Formula(("rprec-mult",), False, lambda way, seen, multiple: recall(
         seen.judged, math.floor(multiple * seen.judged.num_rel + 0.5))),
-    "binG": Formula(("logarithm",), False, lambda way, seen: binary_g(seen.judged) / math.log(2)),
-    "G": Formula(_GAINS, False, _with_gains_under("G")),
+    "G": Formula(_GAINS, False, functools.partial(_measure_of_gains_under, "G")),
     "dcg": Formula(_DCG, True, _dcg_under),
     "ideal_dcg": Formula((*_DCG, "ideal"), True, _ideal_dcg_under),
     "ndcg": Formula((*_DCG, "ideal"), True, _ndcg_under),
     "ndcg_cut": Formula((*_DCG, "ideal"), True, lambda way, seen, k: _ndcg_under(way, seen, {}, k)),
-    "ndcg_rel": Formula(_GAINS, False, _with_gains_under("ndcg_rel")),
-    "Rndcg": Formula(_GAINS, False, _with_gains_under("Rndcg")),
+    "ndcg_rel": Formula(_GAINS, False, functools.partial(_measure_of_gains_under, "ndcg_rel")),
+    "Rndcg": Formula(_GAINS, False, functools.partial(_measure_of_gains_under, "Rndcg")),
     "rbp": Formula(("rbp", "rbp-gains"), True, _rbp_under),
     "rbp_resid": Formula(("rbp", "rbp-gains", "rbp-resid"), False, _rbp_resid_under),
 }
@@ -7713,6 +7692,9 @@ class Retrieved(NamedTuple):
     ranks: array[int]
 
 
+_NOT_RETRIEVED = Retrieved([_UNPOOLED], array("d", [0.0]), array("q", [1]))  # for topics the run misses
+
+
 class Ranked(NamedTuple):
     """How topics are ranked and judged.
 
@@ -7728,15 +7710,14 @@ class Ranked(NamedTuple):
 
 
 class Order(NamedTuple):
-    """The documents of a topic that matter, before ties are broken.
+    """The documents of a topic by score, before ties are broken.
 
-    settled  (rank, docno) of those whose score no other document has
-    tied     of the scores that several documents have, the first rank and the documents' numbers in the file
+    size    how many they are
+    groups  of each score that a judged document has, the first rank, and the documents' numbers in the file
     """
 
     size: int
-    settled: list[tuple[int, bytes]]
-    tied: list[tuple[int, list[int]]]
+    groups: list[tuple[int, list[int]]]
 
 
 class Audit:
@@ -7751,52 +7732,52 @@ class Audit:
         self.all_topics = sorted(qrels)
         self.both = sorted(qrels.keys() & run.keys())
         self.are_grades = settings.rel_format == "qrels"
-        self._counts = {topic: Counter(judged.values()) for topic, judged in qrels.items() if self.are_grades}
         self._orders: dict[Any, Order] = {}
         self._seen: dict[Ranked, dict[bytes, Seen]] = {}
 
-    def ranked(self, way: Way, own: Iterable[tuple[str, Any]] = ()) -> Ranked:
-        """How topics are ranked and judged under a way, for a column that fixes some settings of its own."""
-        base = self.settings
-        changes = {"release": way.get("release", base.release), "depth": way.get("depth", base.depth),
-                   "relevance_level": way.get("level", base.relevance_level),
-                   "judged_only": base.judged_only or "judged-only" in way, "complete": False, **dict(own)}
-        settings = base._replace(**changes)
+    def ranked(self, way: Way, own: Settings) -> Ranked:
+        """How topics are ranked and judged under a way, but for what a column's own settings fix."""
+        usual = self.settings._asdict()
+        changes = {"release": way.get("release", self.settings.release),
+                   "depth": way.get("depth", self.settings.depth),
+                   "relevance_level": way.get("level", self.settings.relevance_level),
+                   "judged_only": self.settings.judged_only or "judged-only" in way, "complete": False}
+        changes.update((field, value) for field, value in own._asdict().items() if value != usual[field])
+        settings = self.settings._replace(**changes)
         return Ranked(settings, way.get("ties", ""), "order" in way, "topic-document" in way)
 
     def order(self, topic: bytes, ranked: Ranked) -> Order:
-        """A topic's documents by score or by the rank column: those that are judged, in other formats all."""
+        """A topic's documents by score or by the rank column.  Without grades, all count as judged."""
         key = topic, ranked.settings.release.name, ranked.by_rank_column, ranked.without_topic
         if key in self._orders:
             return self._orders[key]
-        docnos, scores, ranks = self.run[topic]
+        docnos, scores, ranks = self.run.get(topic, _NOT_RETRIEVED)
         by = list(ranked.settings.release.keep_scores(scores))
         if ranked.by_rank_column:
             by = [-float(rank) for rank in ranks]
         numbers = [i for i, docno in enumerate(docnos) if not ranked.without_topic or docno != topic]
         numbers.sort(key=by.__getitem__, reverse=True)
         judged = self.qrels[topic].keys() if self.are_grades else set(docnos)
-        settled, tied = [], []
+        groups = []
         rank = 1
         for _, group in itertools.groupby(numbers, by.__getitem__):
             same = list(group)
-            if len(same) > 1 and not judged.isdisjoint([docnos[i] for i in same]):
-                tied.append((rank, same))
-            elif len(same) == 1 and docnos[same[0]] in judged:
-                settled.append((rank, docnos[same[0]]))
+            if not judged.isdisjoint([docnos[i] for i in same]):
+                groups.append((rank, same))
             rank += len(same)
-        self._orders[key] = Order(len(numbers), settled, tied)
+        self._orders[key] = Order(len(numbers), groups)
         return self._orders[key]
 
-    def _placed(self, topic: bytes,
-                ranked: Ranked) -> tuple[list[tuple[int, bytes]], dict[int, tuple[int, int]]]:
-        """(rank, docno) of what matters; and where ties are averaged, which ranks share a score."""
-        docnos, _, ranks = self.run[topic]
-        order = self.order(topic, ranked)
-        placed, spans = list(order.settled), {}
+    def _placed(self, topic: bytes, ranked: Ranked) -> list[tuple[int, bytes]]:
+        """(rank, docno) of the documents that matter, after ties are broken."""
+        docnos, _, ranks = self.run.get(topic, _NOT_RETRIEVED)
         judged: Mapping[bytes, Any] = self.qrels[topic] if self.are_grades else dict.fromkeys(docnos)
         descending = REL_FORMATS[ranked.settings.rel_format].ties_ascending == (ranked.ties == "reversed")
-        for first, same in order.tied:
+        placed = []
+        for first, same in self.order(topic, ranked).groups:
+            if len(same) == 1:
+                placed.append((first, docnos[same[0]]))
+                continue
             numbers = sorted(same)
             if ranked.ties != "file":
                 numbers.sort(key=docnos.__getitem__, reverse=descending)
@@ -7805,10 +7786,8 @@ class Audit:
             elif ranked.ties.startswith("relevant"):
                 level, is_first = max(ranked.settings.relevance_level, 0), ranked.ties == "relevant-first"
                 numbers.sort(key=lambda i: judged.get(docnos[i], -1) >= level, reverse=is_first)
-            placed += [(first + place, docnos[i]) for place, i in enumerate(numbers) if docnos[i] in judged]
-            if ranked.ties == "averaged":
-                spans.update(dict.fromkeys(range(first, first + len(same)), (first, first + len(same) - 1)))
-        return sorted(placed), spans
+            placed += [(rank, docnos[i]) for rank, i in enumerate(numbers, first) if docnos[i] in judged]
+        return placed
 
     def seen(self, topic: bytes, ranked: Ranked) -> Seen:
         """A topic, ranked and judged; kept for other measures until enough other rankings were asked for."""
@@ -7822,41 +7801,24 @@ class Audit:
     def _judge(self, topic: bytes, ranked: Ranked) -> Seen:
         """Judge a topic."""
         settings, judgments = ranked.settings, self.qrels[topic]
-        placed, spans = self._placed(topic, ranked) if topic in self.run else ([], {})
-        size = self.order(topic, ranked).size if topic in self.run else 1
+        order, placed = self.order(topic, ranked), self._placed(topic, ranked)
         if not self.are_grades:
-            scores = {docno: -float(rank) for rank, docno in placed} or {_UNPOOLED: 0.0}
+            scores = {docno: -float(rank) for rank, docno in placed}
             try:
                 return Seen(REL_FORMATS[settings.rel_format].judge(judgments, scores, [settings])[0])
             except TrecEvalError as error:
                 raise TrecEvalError(f"topic {_quoted(topic)}: {error}", status=4) from None
-        bounds = [settings.depth] if settings.judged_only else [settings.depth, settings.cutoff]
-        depth = min([bound for bound in bounds if bound is not None], default=size)
-        if depth < size:
-            size = depth
-            placed = [(rank, docno) for rank, docno in placed if spans.get(rank, (rank,))[0] <= size]
-        counts = self._counts[topic]
+        kept, size = _cut(placed, order.size, judgments, settings)
+        spans = {}
+        if ranked.ties == "averaged":
+            spans = {rank: (first, first + len(same) - 1) for first, same in order.groups
+                     for rank in range(first, first + len(same)) if len(same) > 1}
+            # Of documents of equal score around the cut, each may be above it.
+            kept = [(rank, docno) for rank, docno in placed if spans.get(rank, (rank,))[0] <= size]
         if settings.grades_as:
             judgments = _regraded(judgments, settings.grades_as)
-            counts = Counter(judgments.values())
-        grades = {rank: judgments[docno] for rank, docno in placed}
-        if settings.judged_only:
-            judged = [grade for grade in grades.values() if grade >= 0][:settings.cutoff]
-            grades, size = dict(enumerate(judged, start=1)), len(judged)
-        return Seen(JudgedRanking(grades, size, counts, settings), spans)
-
-    def is_complete(self, way: Way) -> bool:
-        """Whether all topics of the qrels count."""
-        return bool(way["topics"] == "complete" if "topics" in way else self.settings.complete)
-
-    def evaluates_missing(self, way: Way) -> bool:
-        """Whether topics that the run misses are evaluated."""
-        return self.is_complete(way) and bool(way.get("release", self.settings.release).evaluates_missing)
-
-    def has_relevant(self, topic: bytes, way: Way) -> bool:
-        """Whether any document of a topic is relevant."""
-        level = max(way.get("level", self.settings.relevance_level), 0)
-        return any(grade >= level for judged in self.judgments(topic) for grade in judged.values())
+        grades = {rank: judgments[docno] for rank, docno in kept}
+        return Seen(JudgedRanking(grades, size, Counter(judgments.values()), settings), spans)
 
     def judgments(self, topic: bytes) -> Iterable[Mapping[bytes, int]]:
         """The grades of a topic, by each of several people; none if judgments are preferences."""
@@ -7864,80 +7826,101 @@ class Audit:
             return cast(Iterable[Mapping[bytes, int]], self.qrels[topic].values())
         return [self.qrels[topic]] if self.are_grades else []
 
-    def value(self, way: Way, rows: Rows, group: Group, i: int) -> Optional[float]:
-        """What comes out for a value of a group; None if nothing does."""
-        topic, number = group.values[i].topic, group.values[i].column
-        if topic is None:
-            value = self._summary(way, rows, group, number)
-        else:
-            topic = way.get("topics-shifted", {}).get(topic, topic)
-            value = rows.at(topic)[number] if topic in self.run or self.evaluates_missing(way) else None
-        return None if value is None or math.isnan(value) else value
-
-    def agrees(self, way: Way, rows: Rows, group: Group) -> bool:
-        """Whether all values of a group come out; those that are soonest found not to come first."""
-        departing = set(group.departing)
-        order = sorted(range(len(group.values)),
-                       key=lambda i: (group.values[i].topic is None, i not in departing))
-        return all(_agrees(self.value(way, rows, group, i), group.values[i], way) for i in order)
-
-    def _summary(self, way: Way, rows: Rows, group: Group, number: int) -> Optional[float]:
-        """What comes out over all topics for a column of a group; None if no topic counts."""
-        column, ranked = rows.columns[number].column, rows.ranked[number]
-        measure, arguments = column.measure, column.arguments
-        topics = self.all_topics if self.evaluates_missing(way) else self.both
-        counted = self.all_topics if self.is_complete(way) else self.both
-        if "with-relevant" in way:
-            topics = [topic for topic in topics if self.has_relevant(topic, way)]
-            counted = [topic for topic in counted if self.has_relevant(topic, way)]
-        if "at-least-k-results" in way:
-            topics = [topic for topic in topics if self.seen(topic, ranked).judged.num_ret >= arguments[0]]
-            counted = topics
-        if "aggregate" in way:
-            parts = [_COUNTED[measure.name](self.seen(topic, ranked).judged, *arguments) for topic in topics]
-            return Value(sum(part for part, _ in parts)) / sum(whole for _, whole in parts)
-        values = [rows.at(topic)[number] for topic in topics]
-        size = self.in_run if way.get("topics") == "in-run" else len(counted)
-        if way.get("gm") == "zeros-left-out":
-            values = [value for value in values if value > math.log(GEOMETRIC_FLOOR)]
-            size = len(values)
-        if "topics-first" in way and not measure.summary_only:
-            values = [round(value, group.topic_decimals) for value in values]
-        if not size:
-            return None
-        if "counts" in way:
-            return sum(values) / size
-        num_rel = None
-        if measure.summary == "sum of relevant" and self.is_complete(way):
-            num_rel = sum(grade > 0 for judgments in self.qrels.values() for grade in judgments.values())
-        over = Averaging(size, size - len(values), num_rel=num_rel)
-        return cast(float, SUMMARIES[cast(str, measure.summary)](values, over))
-
 
 _MOST_RANKINGS = 4  # that are kept at a time
+Rows = dict[bytes, list[float]]  # by topic, the values of a measure's columns
 
 
-class Rows:
-    """The values of a measure's columns by topic, computed when they are first asked for."""
+class Computed:
+    """What comes out for one measure's values under a way.
 
-    def __init__(self, audit: Audit, way: Way, group: Group):
+    `rows` are those already computed under a way that leaves the same values of topics.
+    """
+
+    def __init__(self, audit: Audit, way: Way, group: Group, rows: Optional[Rows] = None):
         replaced = dict(way.get("measure", ()))
-        self.columns = [replaced.get(number, named) for number, named in enumerate(group.columns)]
-        self.ranked = [audit.ranked(way, named.own) for named in self.columns]
-        self._functions = [_function_under(way, named.column.measure) for named in self.columns]
         self._audit = audit
-        self._rows: dict[bytes, list[float]] = {}
+        self._way = way
+        self._group = group
+        self._columns = [replaced.get(number, column) for number, column in enumerate(group.columns)]
+        self._ranked = [audit.ranked(way, column.settings) for column in self._columns]
+        self._functions = [_function_under(way, column.measure) for column in self._columns]
+        self._rows: Rows = {} if rows is None else rows
+        self._is_complete = way["topics"] == "complete" if "topics" in way else audit.settings.complete
+        release = way.get("release", audit.settings.release)
+        self._evaluates_missing = self._is_complete and release.evaluates_missing
 
-    def at(self, topic: bytes) -> list[float]:
+    def value(self, reported: Reported) -> Optional[float]:
+        """What comes out; None if nothing does."""
+        topic = reported.topic
+        if topic is None:
+            value = self._summary(reported.column)
+        else:
+            topic = self._way.get("topics-shifted", {}).get(topic, topic)
+            is_evaluated = topic in self._audit.run or self._evaluates_missing
+            value = self._row(topic)[reported.column] if is_evaluated else None
+        return None if value is None or math.isnan(value) else value
+
+    def agrees(self, reported: Reported) -> bool:
+        """Whether what is reported comes out."""
+        return _agrees(self.value(reported), reported, self._way)
+
+    def _row(self, topic: bytes) -> list[float]:
         """The values for a topic."""
         if topic not in self._rows:
             is_missing = topic not in self._audit.run
             row = []
-            for (column, _), ranked, function in zip(self.columns, self.ranked, self._functions):
+            for column, ranked, function in zip(self._columns, self._ranked, self._functions):
                 is_zero = is_missing and column.is_zero_if_missing
                 row.append(0.0 if is_zero else function(self._audit.seen(topic, ranked), *column.arguments))
+            if "logarithm" in self._way:  # ln(x) is log2(x) * ln(2)
+                row = [value / math.log(2) for value in row]
             self._rows[topic] = row
         return self._rows[topic]
+
+    def _summary(self, number: int) -> Optional[float]:
+        """What comes out over all topics for a column; None if no topic counts."""
+        measure, arguments = self._columns[number].measure, self._columns[number].arguments
+        way, audit = self._way, self._audit
+        topics, size = self._averaged_topics(number)
+        values = [self._row(topic)[number] for topic in topics]
+        if way.get("gm") == "zeros-left-out":
+            values = [value for value in values if value > math.log(GEOMETRIC_FLOOR)]
+            size = len(values)
+        if "topics-first" in way and not measure.summary_only:
+            shown = [each.decimals for each in self._group.values if each.topic is not None]
+            decimals = max(shown or [each.decimals for each in self._group.values])
+            values = [round(value, decimals) for value in values]
+        if not size:
+            return None
+        if "aggregate" in way:
+            judged = [audit.seen(topic, self._ranked[number]).judged for topic in topics]
+            shares = [_COUNTED[measure.name](topic, *arguments) for topic in judged]
+            return Value(sum(part for part, _ in shares)) / sum(whole for _, whole in shares)
+        if "counts" in way:
+            return sum(values) / size
+        num_rel = None
+        if measure.summary == "sum of relevant" and self._is_complete:
+            num_rel = sum(grade > 0 for judgments in audit.qrels.values() for grade in judgments.values())
+        over = Averaging(size, size - len(values), num_rel=num_rel)
+        return cast(float, SUMMARIES[cast(str, measure.summary)](values, over))
+
+    def _averaged_topics(self, number: int) -> tuple[list[bytes], int]:
+        """The topics that have a value in a column's average, and the number of those that count."""
+        way, audit = self._way, self._audit
+        counted = audit.all_topics if self._is_complete else audit.both
+        if "with-relevant" in way:
+            level = max(way.get("level", audit.settings.relevance_level), 0)
+            counted = [topic for topic in counted
+                       if any(grade >= level for each in audit.judgments(topic) for grade in each.values())]
+        if "at-least-k-results" in way:
+            ranked, k = self._ranked[number], self._columns[number].arguments[0]
+            counted = [topic for topic in counted
+                       if topic in audit.run and audit.seen(topic, ranked).judged.num_ret >= k]
+        topics = counted
+        if not self._evaluates_missing:
+            topics = [topic for topic in counted if topic in audit.run]
+        return topics, audit.in_run if way.get("topics") == "in-run" else len(counted)
 
 
 def _agrees(value: Optional[float], reported: Reported, way: Way) -> bool:
@@ -7964,14 +7947,15 @@ def _conventions(audit: Audit, report: Report) -> list[Convention]:
                             f"--release {other.name}", other))
     judgments = [judged for topic in audit.qrels for judged in audit.judgments(topic)]
     grades = {grade for judged in judgments for grade in judged.values()}
-    for level in range(1, 11) if grades else ():
+    most = max(grades, default=0)  # a level above it would make zeros of everything, which is no evidence
+    for level in range(1, min(10, most) + 1):
         if level != settings.relevance_level and (level <= 3 or level in grades):
             found.append(Convention(f"level={level}", f"documents are relevant from grade {level} on", (),
                                     f"-l {level}", level))
     longest = max(len(retrieved.docnos) for retrieved in audit.run.values())
     here = longest if settings.depth is None else min(longest, settings.depth)
     names = {value.name for group in report.groups.values() for value in group.values}
-    names.update(name for name, _, _ in report.left_out)
+    names.update(name for name, _ in report.left_out)
     ends = [re.search(r"[@_.]([1-9][0-9]{0,6})$", name) for name in names]
     cuts = sorted({5, 10, 20, 50, 100, 1000} | {int(end.group(1)) for end in ends if end})
     for depth in cuts:
@@ -7982,7 +7966,7 @@ def _conventions(audit: Audit, report: Report) -> list[Convention]:
     departing = [group for group in report.groups.values() if group.departing]
     if audit.are_grades:
         found.append(Convention("rbp=largest-grade", "rbp divides grades by the largest one of all topics",
-                                _RBP, value=max(1, *grades)))
+                                _RBP, value=max(1, most)))
         found.append(Convention("rbp-resid=depth", "rbp_resid has p^depth (or p^1000) in place of p^N",
                                 ("rbp_resid",), value=settings.depth or 1000))
         for group in departing:
@@ -8004,10 +7988,10 @@ def _impossible(audit: Audit) -> set[str]:
         found.update(("judged-only", "with-relevant"))
     if settings.judged_only:
         found.update(("judged-only", "ties=averaged"))
-    here = audit.ranked({})
+    here = audit.ranked({}, settings)
     by_rank = here._replace(by_rank_column=True)
     are_ranked = [topic for topic, each in audit.run.items() if len(set(each.ranks)) == len(each.ranks)]
-    if all(audit.order(topic, here).settled == audit.order(topic, by_rank).settled for topic in are_ranked):
+    if all(audit.order(topic, here) == audit.order(topic, by_rank) for topic in are_ranked):
         found.add("order")
     if not any(topic in retrieved.docnos for topic, retrieved in audit.run.items()):
         found.add("topic-document")
@@ -8037,12 +8021,14 @@ def _shifts(audit: Audit, report: Report) -> list[Convention]:
 def _roundings(report: Report) -> list[Convention]:
     """To how many decimals figures can have been rounded although more are shown."""
     groups = [group for group in report.groups.values() if not group.is_count]
-    shown = {group.name: max(value.shown for value in group.values) for group in groups}
-    known = {group.name: max(value.decimals for value in group.values) for group in groups}
     found = []
     for decimals in range(1, 7):
-        names = tuple(name for name in shown if shown[name] <= decimals < known[name])
-        if names and (decimals > 1 or max(shown.values()) <= 1):  # figures such as 0.5 are common anyway
+        rounded = [group for group in groups
+                   if all(round(value.value, decimals) == round(value.value, _MOST_DECIMALS)
+                          for value in group.values if math.isfinite(value.value))]
+        names = tuple(group.name for group in rounded
+                      if max(value.decimals for value in group.values) > decimals)
+        if names and (decimals > 1 or rounded == groups):  # figures such as 0.5 are common anyway
             text = _plural(decimals, "decimal")
             identifier = f"rounding={text.replace(' ', '-')}"
             found.append(Convention(identifier, f"figures are rounded to {text}", names, value=decimals))
@@ -8056,8 +8042,8 @@ _CUT = ("P", "recall", "success", "map_cut", "ndcg_cut", "relative_P")
 
 def _other_measures(group: Group, settings: Settings, cuts: Sequence[int]) -> list[Convention]:
     """The measures whose values may be reported under the name of another one: of the columns that depart."""
-    numbers = sorted({group.values[i].column for i in group.departing})
-    columns = [group.columns[number].column for number in numbers]
+    numbers = sorted({value.column for value in group.departing})
+    columns = [group.columns[number] for number in numbers]
     is_cut = columns[0].measure.parameters.kind == "cutoffs"
     at_same = [[f"{name}.{column.arguments[0]}" for column in columns] for name in _CUT if is_cut]
     if group.is_count:
@@ -8070,32 +8056,57 @@ def _other_measures(group: Group, settings: Settings, cuts: Sequence[int]) -> li
         requests = [*([request] for request in _UNCUT), *others, *at_same]
     found = {}
     for request in requests:
-        new = [Named(_columns([one], settings, Notes())[0]) for one in request]
-        name = new[0].column.measure.name if len(new) > 1 else new[0].column.name
-        if new[0].column.name != columns[0].name:
+        new = [_columns([one], settings, Notes())[0] for one in request]
+        name = new[0].measure.name if len(new) > 1 else new[0].name
+        if new[0].name != columns[0].name:
             found[name] = Convention(f"measure={name}", f"{group.name} is the value of {name}", (group.name,),
                                      f"-m {request[0]}", tuple(zip(numbers, new)))
     return list(found.values())
 
 
+_WEAK = 0.05  # a chance above which what fits is no explanation
+_MOST_COMPARED = 12  # candidates of which it is looked at how many measures they explain
+
+
+def _chance(chances: Collection[float], measures: int) -> float:
+    """The chance that wrong numbers of so many measures, out of several, fit by accident.
+
+    It is a bound: the product of their chances, once for each choice of so many measures.
+    """
+    return min(1.0, math.prod(chances) * math.comb(measures, len(chances)))
+
+
+def _telling(groups: Collection[Group]) -> list[Group]:
+    """The measures of which a pair of conventions must explain one, or what it explains is an accident.
+
+    Those whose chances are largest are left out, as long as no number of them would be enough.
+    """
+    ordered = sorted(groups, key=lambda group: group.chance(with_pairs=True))
+    chances = [group.chance(with_pairs=True) for group in ordered]
+    for first in reversed(range(len(chances))):
+        some = [chances[first:last] for last in range(first + 1, len(chances) + 1)]
+        if any(_chance(least, len(chances)) <= _WEAK for least in some):
+            return ordered[:first + 1]
+    return []
+
+
 class Joint(NamedTuple):
     """The conventions that explain most of the measures that depart.
 
-    others   candidates that explain the same
     groups   these measures
     spoiled  measures that agree, but not under these conventions
-    chance   that wrong numbers would fit like that
+    others   candidates that explain the same
     """
 
     candidate: Candidate
-    others: list[Candidate]
     groups: list[Group]
     spoiled: list[Group]
-    chance: float
+    others: list[Candidate]
 
-
-_WEAK = 0.05  # a chance above which what fits is no explanation
-_MOST_COMPARED = 12  # candidates of which it is looked at how many measures they explain
+    @property
+    def rank(self) -> tuple[int, int]:
+        """The more it explains and the less it spoils, the better; then, the fewer conventions it takes."""
+        return len(self.groups) - len(self.spoiled), -len(self.candidate)
 
 
 class Search:
@@ -8107,9 +8118,8 @@ class Search:
 
     def __init__(self, audit: Audit, report: Report, most_pairs: int, progress: Optional[Progress]):
         self.audit = audit
-        self.groups = list(report.groups.values())
-        self.departing = [group for group in self.groups if group.departing]
-        self.pairs = 0  # tried
+        self.departing = [group for group in report.groups.values() if group.departing]
+        self.agreeing = [group for group in report.groups.values() if not group.departing]
         self._most_pairs = most_pairs
         self._progress = progress
         self._known: dict[tuple[str, frozenset[str]], bool] = {}  # whether a candidate explains a measure
@@ -8117,31 +8127,37 @@ class Search:
 
     def joint(self) -> Optional[Joint]:
         """Try each convention, then each with the best of them, then pairs; return what explains most."""
-        levels = [convention for convention in self._conventions if convention.aspect == "level"]
-        by_level = [convention for convention in self._conventions if convention.id in _BY_LEVEL]
         singles = [(convention,) for convention in self._conventions]
-        self._try([*singles, *itertools.product(levels, by_level)], self.departing)
+        by_level = [(one, other) for one, other in itertools.permutations(self._conventions, 2)
+                    if one.aspect == "level" and other.id in _BY_LEVEL]
+        self._try([*singles, *by_level], self.departing)
         best = self._best()
         if best:
             rest = [group for group in self.departing if group not in best.groups]
             self._try([(*best.candidate, convention) for convention in self._conventions], rest)
-        rest = [group for group in self.departing if not group.found]
-        if rest and math.prod(group.chance_with_pairs for group in rest) <= _WEAK:
-            self._try(self._pairs(rest), rest)
+        rest = _telling([group for group in self.departing if not group.found])
+        self._try(self._pairs(rest), rest)
         best = self._best()
         return best and self._grown(best)
 
     def _pairs(self, groups: Sequence[Group]) -> list[Candidate]:
-        """The pairs of conventions to try on some measures, those that concern most of them first."""
+        """The pairs of conventions to try on some measures, those that concern most of them first.
+
+        A pair that could explain all that it concerns by accident is not tried.
+        """
+        chances = {group: group.chance(with_pairs=True) for group in groups}
+        conventions = [each for each in self._conventions if each.aspect not in ("measure", "topics-shifted")]
         counted = []
-        for pair in itertools.combinations([convention for convention in self._conventions
-                                            if convention.aspect not in ("measure", "topics-shifted")], 2):
-            concerned = sum(len(_concerning(pair, group)) == 2 for group in groups)
-            if concerned and _combined(pair) is not None:
-                counted.append((concerned, pair))
+        for pair in itertools.combinations(conventions, 2):
+            concerned = [chances[group] for group in groups if len(_concerning(pair, group)) == 2]
+            is_telling = concerned and _chance(concerned, len(groups)) <= _WEAK
+            if is_telling and _combined(pair) is not None:
+                counted.append((len(concerned), pair))
         counted.sort(key=lambda item: item[0], reverse=True)
-        self.pairs = min(len(counted), self._most_pairs)
-        return [pair for _, pair in counted[:self.pairs]]
+        pairs: list[Candidate] = [pair for _, pair in counted[:self._most_pairs]]
+        for group in groups:
+            group.pairs = len(pairs)
+        return pairs
 
     def _try(self, candidates: Iterable[Candidate], groups: Sequence[Group]) -> None:
         """See which measures' values come out under which candidates.
@@ -8160,113 +8176,81 @@ class Search:
             for group in groups:
                 shared: dict[frozenset[str], Rows] = {}
                 for candidate in members:
-                    self._try_on(group, _concerning(candidate, group), shared)
+                    self._explains(candidate, group, shared)
 
-    def _try_on(self, group: Group, candidate: Candidate, shared: dict[frozenset[str], Rows]) -> None:
-        """See whether a measure's values come out; `shared` has values of topics under other candidates."""
-        if not candidate or (group.name, _key(candidate)) in self._known:
-            return
-        group.tried += 1
+    def _explains(self, candidate: Candidate, group: Group, shared: dict[frozenset[str], Rows]) -> bool:
+        """Whether all values of a measure come out under a candidate.
+
+        `shared` has the values of topics under other candidates.
+        """
+        candidate = _concerning(candidate, group)
+        key = group.name, _key(candidate)
+        if not candidate:
+            return not group.departing
+        if key in self._known:
+            return self._known[key]
+        of_topics = _key(tuple(each for each in candidate if each.aspect not in _AFTERWARDS))
         way = _combined(candidate) or {}
-        of_topics = tuple(convention for convention in candidate if convention.aspect not in _AFTERWARDS)
-        if _key(of_topics) not in shared:
-            shared[_key(of_topics)] = Rows(self.audit, way, group)
-        rows = shared[_key(of_topics)]
+        computed = Computed(self.audit, way, group, shared.setdefault(of_topics, {}))
+        group.tried += 1
         hits = 0
-        for i in group.figures:
-            value = self.audit.value(way, rows, group, i)
-            group.note(i, value)
-            hits += _agrees(value, group.values[i], way)
-        is_found = hits == len(group.figures) and self.audit.agrees(way, rows, group)
-        self._known[group.name, _key(candidate)] = is_found
-        if is_found and group.departing:
+        for value in group.figures:
+            other = computed.value(value)
+            group.note(value, other)
+            hits += _agrees(other, value, way)
+        self._known[key] = hits == len(group.figures) and all(map(computed.agrees, group.values))
+        if self._known[key] and group.departing:
             group.found.append(candidate)
         elif hits:
             group.nearly.append((hits, candidate))
-
-    def _explains(self, candidate: Candidate, group: Group) -> bool:
-        """Whether all values of a measure come out under a candidate."""
-        concerning = _concerning(candidate, group)
-        if not concerning:
-            return not group.departing
-        self._try_on(group, concerning, {})
-        return self._known[group.name, _key(concerning)]
-
-    def _explained(self, candidate: Candidate) -> list[Group]:
-        """The measures that depart and that a candidate explains."""
-        return [group for group in self.departing if self._explains(candidate, group)]
-
-    def _spoiled(self, candidate: Candidate) -> list[Group]:
-        """The measures that would agree no more."""
-        agreeing = [group for group in self.groups if not group.departing]
-        return [group for group in agreeing if not self._explains(candidate, group)]
+        return self._known[key]
 
     def _best(self) -> Optional[Joint]:
         """The conventions that explain most measures and spoil fewest; of these the fewest conventions."""
-        pool: dict[frozenset[str], Candidate] = {}
-        times: Counter[frozenset[str]] = Counter()
-        for group in self.departing:
-            for candidate in group.found:
-                pool[_key(candidate)] = candidate
-                times[_key(candidate)] += 1
-        if not pool:
-            return None
-        most = [pool[key] for key in sorted(pool, key=lambda key: (-times[key], len(key)))[:_MOST_COMPARED]]
-        ranks = [(len(self._explained(candidate)) - len(self._spoiled(candidate)), -len(candidate))
-                 for candidate in most]
-        best = most[ranks.index(max(ranks))]
-        explained = self._explained(best)
-        others = [candidate for candidate, rank in zip(most, ranks)
-                  if rank == max(ranks) and candidate is not best and self._explained(candidate) == explained]
-        return self._joint(best, others)
+        found = [candidate for group in self.departing for candidate in group.found]
+        by_key = {_key(candidate): candidate for candidate in found}
+        times = Counter(map(_key, found))
+        most = sorted(by_key, key=lambda key: (-times[key], len(key)))[:_MOST_COMPARED]
+        joints = [self._joint(by_key[key]) for key in most]
+        best = max(joints, key=lambda joint: joint.rank, default=None)
+        return best and best._replace(others=[
+            joint.candidate for joint in joints
+            if joint is not best and joint.rank == best.rank and joint.groups == best.groups])
 
-    def _joint(self, candidate: Candidate, others: list[Candidate]) -> Joint:
-        """A joint verdict."""
-        explained = self._explained(candidate)
-        chance = _chance_of_some([group.chance for group in self.departing], len(explained))
-        return Joint(candidate, others, explained, self._spoiled(candidate), chance)
+    def _joint(self, candidate: Candidate) -> Joint:
+        """What a candidate explains, and what it spoils."""
+        return Joint(candidate, [group for group in self.departing if self._explains(candidate, group, {})],
+                     [group for group in self.agreeing if not self._explains(candidate, group, {})], [])
 
     def _grown(self, joint: Joint) -> Joint:
         """A verdict with further conventions, if they explain more, not by accident, and spoil nothing."""
-        more = {_key(merged): merged for group in self.departing if group not in joint.groups
-                for merged in (_with(joint.candidate, other) for other in group.found[:_MOST_COMPARED])}
+        rest = [group for group in self.departing if group not in joint.groups]
+        more = [_with(joint.candidate, other) for group in rest for other in group.found[:_MOST_COMPARED]]
         best = joint
-        for candidate in more.values():
+        for candidate in {_key(candidate): candidate for candidate in more}.values():
             if _combined(candidate) is None:
                 continue
-            explained = self._explained(candidate)
-            new = [group for group in explained if group not in joint.groups]
-            is_strong = math.prod(group.chance for group in new) <= _WEAK
-            is_better = len(explained) > len(best.groups) and is_strong
-            if is_better and len(self._spoiled(candidate)) <= len(joint.spoiled):
-                best = self._joint(candidate, [])
+            grown = self._joint(candidate)
+            new = [group.chance() for group in grown.groups if group in rest]
+            is_strong = _chance(new, len(rest)) <= _WEAK
+            is_better = len(grown.groups) > len(best.groups) and is_strong
+            if is_better and len(grown.spoiled) <= len(joint.spoiled):
+                best = grown
         return joint if best is joint else self._grown(best)
 
-    def nearest(self, group: Group, joint: Optional[Joint]) -> Optional[tuple[Candidate, list[int]]]:
+    def nearest(self, group: Group, joint: Optional[Joint]) -> Optional[tuple[Candidate, list[Reported]]]:
         """The candidate that explains most values of a measure, if nearly all, and what remains."""
         nearly = sorted(group.nearly, key=lambda item: item[0], reverse=True)[:3]
         candidates = [candidate for _, candidate in nearly]
         if joint:
             candidates.append(_concerning(joint.candidate, group))
-        best = None
+        found = []
         for candidate in filter(None, candidates):
-            way = _combined(candidate) or {}
-            rows = Rows(self.audit, way, group)
-            remaining = [i for i, value in enumerate(group.values)
-                         if not _agrees(self.audit.value(way, rows, group, i), value, way)]
-            is_near = len(remaining) <= min(len(group.departing) / 2, len(group.values) / 5)
-            if is_near and (best is None or len(remaining) < len(best[1])):
-                best = candidate, remaining
-        return best
-
-
-def _chance_of_some(chances: Sequence[float], count: int) -> float:
-    """A bound for the chance that so many measures fit by accident: the sum over all choices of them."""
-    sums = [1.0] + [0.0] * count
-    for chance in chances:
-        for k in range(count, 0, -1):
-            sums[k] += sums[k - 1] * chance
-    return min(1.0, sums[count])
+            computed = Computed(self.audit, _combined(candidate) or {}, group)
+            remaining = [value for value in group.values if not computed.agrees(value)]
+            if len(remaining) <= min(len(group.departing) / 2, len(group.values) / 5):
+                found.append((candidate, remaining))
+        return min(found, key=lambda item: len(item[1]), default=None)
 
 
 class Verdict(NamedTuple):
@@ -8288,9 +8272,29 @@ class Verdict(NamedTuple):
         return self.compared - sum(len(group.departing) for group in self.search.departing)
 
     @property
+    def joint_chance(self) -> float:
+        """The chance that the joint explanation is an accident."""
+        together = [group.chance() for group in self.joint.groups] if self.joint else []
+        return _chance(together, len(self.search.departing))
+
+    def chance(self, group: Group, candidate: Candidate) -> float:
+        """The chance that an explanation of a measure is an accident.
+
+        What explains other measures, too, has the chance of the joint verdict.
+        Anything else could have explained any measure that the verdict leaves.
+        """
+        together = self.joint.groups if self.joint else []
+        if self.joint and group in together:
+            if _key(candidate) == _key(_concerning(self.joint.candidate, group)):
+                return self.joint_chance
+        left = [each for each in self.search.departing if each is group or each not in together]
+        return _chance([group.chance()], len(left))
+
+    @property
     def status(self) -> int:
         """The exit status: 3 if a value does not agree, or if most that could be compared were not."""
-        left_out = sum(values for (_, _, is_known), values in self.report.left_out.items() if is_known)
+        left_out = sum(values for (_, reason), values in self.report.left_out.items()
+                       if reason != _NOT_COMPUTED_HERE)
         return 3 if self.agreeing < self.compared or left_out > self.compared else 0
 
 
@@ -8300,15 +8304,15 @@ _FEW_TOPICS = 64  # with so many, averages are as cheap to compute as values of 
 def _audit(report: Report, audit: Audit, most_pairs: int, progress: Optional[Progress]) -> Verdict:
     """Compare a report with what comes out here, and look for what explains it."""
     for group in report.groups.values():
-        rows = Rows(audit, {}, group)
-        group.here = [audit.value({}, rows, group, i) for i in range(len(group.values))]
+        computed = Computed(audit, {}, group)
+        group.values = [value._replace(here=computed.value(value)) for value in group.values]
     are_percentages = _read_percentages(report)
     _leave_out_coarse(report)
-    if not report.groups:
+    if all(math.isnan(value.value) for group in report.groups.values() for value in group.values):
         left_out = f": {_not_compared(report)}" if report.left_out else ""
         raise TrecEvalError(f"{report.file}: expected values that can be compared, found none{left_out}")
     for group in report.groups.values():
-        group.departing = [i for i, value in enumerate(group.values) if not _agrees(group.here[i], value, {})]
+        group.departing = [value for value in group.values if not _agrees(value.here, value, {})]
         group.track(len(audit.all_topics) <= _FEW_TOPICS)
     search = Search(audit, report, most_pairs, progress)
     return Verdict(report, search, search.joint(), are_percentages)
@@ -8318,7 +8322,7 @@ def _not_compared(report: Report) -> str:
     """What is not compared, and why."""
     reasons: dict[str, list[str]] = {}
     values: Counter[str] = Counter()
-    for (name, reason, _), number in report.left_out.items():
+    for (name, reason), number in report.left_out.items():
         reasons.setdefault(reason, []).append(_shown_name(name))
         values[reason] += number
     parts = [f"{_plural(values[reason], 'value')} of {_some(names)} ({reason})"
@@ -8354,35 +8358,35 @@ def _verdict_lines(verdict: Verdict, files: Sequence[str], digits: int) -> list[
     if missing and not search.audit.settings.complete:
         lines.append("  topics in the qrels that the run lacks, and which count with -c alone: "
                      f"{_some([_shown_name(topic) for topic in missing])}")
-    jointly = joint.groups if joint and joint.chance <= _WEAK else []
+    jointly = joint.groups if joint and verdict.joint_chance <= _WEAK else []
     if joint:
-        lines += ["", *_joint_lines(joint, search.departing)]
+        lines += ["", *_joint_lines(joint, verdict.joint_chance, len(search.departing))]
     if jointly:
         rows = _MOST_ROWS if len(jointly) == 1 else 1
-        lines += _worst_table([(group, i) for group in jointly for i in _worst(group)[:rows]], digits)
+        lines += _worst_table([(group, value) for group in jointly for value in _worst(group)[:rows]], digits)
     for group in search.departing:
         if group not in jointly:
             verb = "does" if len(group.departing) == 1 else "do"
             values = _plural(len(group.values), "value")
             lines += ["", f"{group.name}: {len(group.departing)} of {values} {verb} not agree",
-                      *_worst_table([(group, i) for i in _worst(group)], digits),
+                      *_worst_table([(group, value) for value in _worst(group)], digits),
                       *_group_lines(group, verdict, files)]
     return lines
 
 
-def _joint_lines(joint: Joint, departing: Sequence[Group]) -> list[str]:
-    """The joint verdict."""
-    is_weak, is_one = joint.chance > _WEAK, len(joint.candidate) == 1
+def _joint_lines(joint: Joint, chance: float, departing: int) -> list[str]:
+    """The joint verdict, for so many measures that depart."""
+    is_weak, is_one = chance > _WEAK, len(joint.candidate) == 1
     verb = "explains" if is_one else "together explain"
     if is_weak:
         verb = "is consistent with" if is_one else "are consistent with"
-    of = "all" if len(joint.groups) == len(departing) else f"{len(joint.groups)} of"
-    what = f"{of} {len(departing)} measures that depart" if len(departing) > 1 else "the measure that departs"
+    of = "all" if len(joint.groups) == departing else f"{len(joint.groups)} of"
+    what = f"{of} {departing} measures that depart" if departing > 1 else "the measure that departs"
     count = "one convention" if is_one else f"{len(joint.candidate)} conventions"
     lines = [f"{count} {verb} {what}: {', '.join(group.name for group in joint.groups)}",
              *(f"  {convention.text}" for convention in joint.candidate),
              *(f"  or {_conventions_in_words(candidate)}" for candidate in joint.others[:_MOST_EXPLANATIONS]),
-             _strength(joint.chance, joint.groups)]
+             _strength(chance, joint.groups)]
     if joint.spoiled:
         lines.append(f"  but then {_some([group.name for group in joint.spoiled])} would no longer agree")
     return lines
@@ -8403,21 +8407,20 @@ def _strength(chance: float, groups: Sequence[Group]) -> str:
     return line + ("; more digits or values of topics would decide)" if chance > _WEAK else ")")
 
 
-def _worst(group: Group) -> list[int]:
+def _worst(group: Group) -> list[Reported]:
     """The values of a measure that depart most."""
-    def departure(i: int) -> float:
+    def departure(value: Reported) -> float:
         """By how much a value departs; infinity if nothing is computed for it."""
-        here = group.here[i]
-        difference = math.inf if here is None else abs(group.values[i].value - here)
+        difference = math.inf if value.here is None else abs(value.value - value.here)
         return math.inf if math.isnan(difference) else difference
     return sorted(group.departing, key=departure, reverse=True)[:_MOST_ROWS]
 
 
-def _worst_table(departing: Iterable[tuple[Group, int]], digits: int) -> list[str]:
+def _worst_table(departing: Iterable[tuple[Group, Reported]], digits: int) -> list[str]:
     """The table of some values that depart."""
     rows = []
-    for group, i in departing:
-        value, here = group.values[i], group.here[i]
+    for group, value in departing:
+        here = value.here
         decimals = 0 if group.is_count else max(value.decimals, digits)
         shown = "none"
         if here is not None:
@@ -8431,11 +8434,9 @@ def _of_group(group: Group, joint: Optional[Joint]) -> list[Candidate]:
     """What explains a measure, and first what explains others, too, or at least does not contradict it."""
     if not joint:
         return group.found
-    ordered = sorted(group.found, key=lambda candidate: _combined(_with(joint.candidate, candidate)) is None)
-    if group not in joint.groups:
-        return ordered
-    jointly = _concerning(joint.candidate, group)
-    return [jointly, *(candidate for candidate in ordered if _key(candidate) != _key(jointly))]
+    jointly = _key(_concerning(joint.candidate, group))
+    return sorted(group.found, key=lambda candidate: (
+        _key(candidate) != jointly, _combined(_with(joint.candidate, candidate)) is None))
 
 
 def _group_lines(group: Group, verdict: Verdict, files: Sequence[str]) -> list[str]:
@@ -8443,7 +8444,8 @@ def _group_lines(group: Group, verdict: Verdict, files: Sequence[str]) -> list[s
     found = _of_group(group, verdict.joint)
     if not found:
         return _unexplained(group, verdict, files)
-    verb = "come out" if group.chance <= _WEAK else "would come out, though that proves little,"
+    chance = verdict.chance(group, found[0])
+    verb = "come out" if chance <= _WEAK else "would come out, though that proves little,"
     lines = [f"  its values {verb} if", f"    {_conventions_in_words(found[0])}"]
     lines += [f"    or {_conventions_in_words(candidate)}" for candidate in found[1:_MOST_EXPLANATIONS]]
     if len(found) > _MOST_EXPLANATIONS:
@@ -8451,26 +8453,26 @@ def _group_lines(group: Group, verdict: Verdict, files: Sequence[str]) -> list[s
     joint = verdict.joint
     if joint and all(_combined(_with(joint.candidate, candidate)) is None for candidate in found):
         lines.append("  which contradicts what explains other measures")
-    return [*lines, _strength(group.chance, [group])]
+    return [*lines, _strength(chance, [group])]
 
 
 def _unexplained(group: Group, verdict: Verdict, files: Sequence[str]) -> list[str]:
     """What to say of values that nothing explains: what comes nearest, and how to see where they depart."""
     search = verdict.search
-    pairs = f", nor do two together ({_plural(search.pairs, 'pair')} tried)" if search.pairs else \
+    pairs = f", nor do two together ({_plural(group.pairs, 'pair')} tried)" if group.pairs else \
         "; pairs of them were not tried"
     lines = [f"  no convention that is known here explains that{pairs}"]
     remaining = group.departing
     nearest = search.nearest(group, verdict.joint)
     if nearest:
         candidate, remaining = nearest
-        scopes = _some([_scope(group.values[i].topic) for i in remaining], 3)
+        scopes = _some([_scope(value.topic) for value in remaining], 3)
         explained = len(group.values) - len(remaining)
         lines.append(f"  nearest: {_conventions_in_words(candidate)}, which explains {explained} of "
                      f"{_plural(len(group.values), 'value')}; not {scopes}")
-    known = [group.values[i] for i in remaining if group.here[i] is not None]
+    known = [value for value in remaining if value.here is not None]
     if not known:
-        return [*lines, f"  nothing is computed here for {_scope(group.values[remaining[0]].topic)}"]
+        return [*lines, f"  nothing is computed here for {_scope(remaining[0].topic)}"]
     first = min(known, key=lambda value: (value.topic is None, value.topic or b""))
     return [*lines, f"  for the first to depart, {_scope(first.topic)}, see",
             f"    {_command_for(first, group, search.audit.settings, files)}"]
@@ -8479,24 +8481,19 @@ def _unexplained(group: Group, verdict: Verdict, files: Sequence[str]) -> list[s
 def _command_for(value: Reported, group: Group, settings: Settings, files: Sequence[str]) -> str:
     """The command that explains what is computed here for a value."""
     import shlex
-    column, own = group.columns[value.column]
-    default = Settings()
+    column = group.columns[value.column]
     if not column.is_named:  # else the name says it
-        settings = settings._replace(**dict(own))
+        settings = column.settings
     words = ["trec_eval_ref", "--explain", column.name]
     if value.topic is not None:
         words += ["-D", f"0.{_decode(value.topic)}"]
-    if settings.complete:
-        words.append("-c")
-    if settings.judged_only:
-        words.append("-J")
-    for option, setting, usual in (("--release", settings.release.name, default.release.name),
-                                   ("-l", settings.relevance_level, default.relevance_level),
-                                   ("-M", settings.depth, default.depth),
-                                   ("-N", settings.collection_size, default.collection_size),
-                                   ("-R", settings.rel_format, default.rel_format)):
-        if setting != usual:
-            words += [option, str(setting)]
+    flags = {"-c": settings.complete, "-J": settings.judged_only}
+    words += [flag for flag, is_set in flags.items() if is_set]
+    for option, field in (("--release", "release"), ("-l", "relevance_level"), ("-M", "depth"),
+                          ("-N", "collection_size"), ("-R", "rel_format")):
+        setting = getattr(settings, field)
+        if setting != getattr(Settings(), field):
+            words += [option, setting.name if field == "release" else str(setting)]
     return " ".join(_shown_name(shlex.quote(word)) for word in [*words, *files])
 
 
@@ -8509,21 +8506,20 @@ def _verdict_json(verdict: Verdict) -> str:
         """The names of a candidate's conventions."""
         return [convention.id for convention in candidate]
     left_out = [{"name": name, "values": values, "reason": reason}
-                for (name, reason, _), values in report.left_out.items()]
+                for (name, reason), values in report.left_out.items()]
     left_out += [{"name": stray.figure, "values": 0, "reason": f"no value, at {stray.place}"}
                  for stray in report.strays]
     measures = {}
     for group in report.groups.values():
-        worst = [(group.values[i], group.here[i]) for i in _worst(group)]
         measures[group.name] = {
             "agree": len(group.values) - len(group.departing), "of": len(group.values),
-            "explanations": [{"conventions": ids(candidate), "chance": group.chance}
+            "explanations": [{"conventions": ids(candidate), "chance": verdict.chance(group, candidate)}
                              for candidate in _of_group(group, joint)],
             "worst": [{"topic": "all" if value.topic is None else _decode(value.topic), "measure": value.name,
-                       "reported": value.text, "here": here} for value, here in worst]}
+                       "reported": value.text, "here": value.here} for value in _worst(group)]}
     explained = joint and {
         "conventions": ids(joint.candidate), "measures": [group.name for group in joint.groups],
-        "chance": joint.chance, "others": [ids(candidate) for candidate in joint.others]}
+        "chance": verdict.joint_chance, "others": [ids(candidate) for candidate in joint.others]}
     return json.dumps({"compared": verdict.compared, "agreeing": verdict.agreeing, "not_compared": left_out,
                        "joint": explained, "measures": measures}, indent=1)
 
@@ -8538,10 +8534,9 @@ def _retrieved(run: Source, settings: Settings, notes: Notes, wanted: AbstractSe
         place = layout.fields.index("rank")
         for _, columns in _tables(run, layout, settings.release, Notes()):
             in_run.update(columns[0])
-            read = {text: _integer(text)[0] for text in set(columns[place])}
-            for topic, text in zip(columns[0], columns[place]):
+            for topic, rank in zip(columns[0], columns[place]):
                 if topic in wanted:
-                    ranks.setdefault(topic, array("q")).append(read[text])
+                    ranks.setdefault(topic, array("q")).append(_integer(rank)[0])
     found: dict[bytes, Retrieved] = {}
     duplicated = set()
     for topic, scores, lines in RunReader(run, wanted, settings.release, notes, progress):
