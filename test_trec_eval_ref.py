@@ -513,6 +513,26 @@ def test_what_a_value_was_not_told_is_empty():
         value.rank
 
 
+class ReadOnce(dict):
+    """A dict whose values can be read once for each call of `values`."""
+
+    def values(self):
+        return iter(list(super().values()))
+
+
+def test_dicts_whose_values_can_be_read_once():
+    grades = {"a": True, "b": False, "c": True, "d": False, "e": True}
+    scores = dict(zip("abcde", (1, 5, 4, 3, 2)))
+    expected = evaluate({"1": grades}, {"1": scores}, ["all_trec"])
+    assert expected.summary["num_rel"] == 3
+    assert evaluate({"1": ReadOnce(grades)}, {"1": ReadOnce(scores)}, ["all_trec"]) == expected
+    for run in ReadOnce(scores, e=float("nan")), ReadOnce(dict.fromkeys("ab", 1.0), c=float("nan")):
+        with pytest.raises(TrecEvalError, match="expected a number as score, found nan"):
+            evaluate({"1": grades}, {"1": run}, ["map"])
+    with pytest.raises(TrecEvalError, match="expected an integer of 64 bits as grade"):
+        evaluate({"1": ReadOnce(a=1, b=2 ** 64)}, {"1": scores}, ["map"])
+
+
 # ---- Golden files: what trec_eval printed ----
 
 
@@ -1075,6 +1095,12 @@ def test_values_of_ir_measures():
     assert compared == 1512
 
 
+@pytest.mark.parametrize("name", ["RBP(p={})", "P(rel=-{})@5", "nDCG(gains={{1:{}}})", "AP(judged_only={})"])
+def test_integers_that_python_does_not_print(name):
+    with pytest.raises(TrecEvalError, match="expected .*, found "):
+        evaluate({"1": {"a": 1}}, {"1": {"a": 1}}, [name.format("0x" + 4000 * "f")])
+
+
 GAINS = "expected gains={grade: gain} with grades from 0, each once, and numbers as gains"
 NO_NAMES = [  # a name that means nothing, and the message
     ("alpha_nDCG@20", "unknown measure 'alpha_nDCG@20'; trec_eval has nothing like it; "
@@ -1094,6 +1120,7 @@ NO_NAMES = [  # a name that means nothing, and the message
     ("AP(judged_only=true)", "measure AP(judged_only=true): expected judged_only=True or judged_only=False, "
                              "found true"),
     ("RBP(p=nan)", "measure RBP(p=nan): expected a decimal from 0 to 1 as p, found nan"),
+    ("P(rel=1or 2)@5", "measure P(rel=1or 2)@5: expected an integer from 0 as rel, found 1or 2"),
     ("P(rel=1.5)@5", "measure P(rel=1.5)@5: expected an integer from 0 as rel, found 1.5"),
     ("RBP(p=2)", "measure RBP(p=2): expected a decimal from 0 to 1 as p, found 2"),
     ("R", "measure R: expected a cutoff, such as R@10"),
@@ -1159,6 +1186,7 @@ NO_NAMES = [  # a name that means nothing, and the message
 ]
 
 
+@pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("name, message", NO_NAMES, ids=[row[0] for row in NO_NAMES])
 def test_name_that_means_nothing(name, message, tmp_path):
     qrels, run = {"1": {"a": 1}}, {"1": {"a": 1.0}}
@@ -1763,6 +1791,14 @@ def test_zscores_by_hand(tmp_path):
         ("map", "2", "0.2500"),
         ("num_q", "all", "2.0000"), ("num_ret", "all", "-1.5000"), ("map", "all", "1.3750")))
     assert result.status == 0 and "missing" not in result.err
+
+
+@pytest.mark.parametrize("form, rows", [
+    ("markdown", b"| run | Zmap |\n| --- | ---: |\n| worked | 0.3406 |\n"),
+    ("latex", b"run & Zmap \\\\\n\\midrule\nworked & 0.3406 \\\\\n")])
+def test_zscores_in_a_table(form, rows):
+    result = run_main(["-Z", "zscores.txt", "-m", "map", "--format", form, *FILES], FIXTURES / "worked")
+    assert (result.status, result.err) == (0, "") and rows in result.out
 
 
 def test_zscores_without_deviation(tmp_path):
@@ -2526,6 +2562,8 @@ WARNINGS = [  # what, qrels, run, options, message
     ("gain without a grade", QRELS, RUN, ["-m", "ndcg.x=2,1=3"], r"measure ndcg: ignored .*'x=2'"),
     ("second parameters", QRELS, RUN, ["-m", "P.5", "-m", "P.10"],
      r"measure P: .*\b5\b.*'10' is ignored.*P\.5,10"),
+    ("second parameters after some with a blank", QRELS, RUN, ["-m", "P.5, 10", "-m", "P.20"],
+     r"'20' is ignored; write 'P\.5, 10,20' for both"),
     ("second parameters that hold the first", QRELS, RUN, ["-m", "P.5", "-m", "P.5,10"],
      r"measure P: .* '5,10' is ignored; run it once for each"),
     ("missing topics", QRELS + b"3 0 a 1\n4 0 a 1\n", RUN, [],
@@ -2586,6 +2624,7 @@ ODD_RUNS = [  # what, lines, message; each with a twin that is right
     ("columns swapped, scores that are integers",
      [f"{topic} Q0 d{i} {score} {i} t" for topic in (1, 2) for i, score in enumerate((57, 42, 42, 3), 1)],
      r"from '57' on"),
+    ("columns swapped, ranks from 0", [f"1 Q0 d{i} {9.25 - i} {i} t" for i in range(4)], r"from '9\.25' on"),
     ("ranks as scores", [f"{topic} Q0 d{i} {i} {i} t" for topic in (1, 2) for i in (1, 2, 3)],
      r"in 2 of 2 topics"),
 ]
@@ -2593,6 +2632,8 @@ RIGHT_RUNS = [
     ("tag with spaces", ["1 Q0 d 1 2.5 bm25 k1=0.9", "1 Q0 e 1.0 2.0 Inf model 7 \r"]),
     ("one topic of nineteen that falls", [DISTANCES[0].replace("0.5", "9"), *DISTANCES[1:95]]),
     ("one topic", DISTANCES[:5]),
+    ("mean ranks of tied documents, the worst first",
+     [f"1 Q0 d{i} {rank} {i} t" for i, rank in enumerate((5, 3.5, 3.5, 1.5, 1.5))]),
     ("topics of two documents", [line for i, line in enumerate(DISTANCES) if i % 5 < 2]),
     ("ranks of 0", [f"{topic} Q0 d{i} 0 {i} t" for topic in range(9) for i in range(9)]),
     ("no ranks", [f"{topic} Q0 d{i} x{i} {i} t" for topic in range(9) for i in range(9)]),
@@ -2622,6 +2663,9 @@ RIGHT_RUNS = [
     ("1 7, 1 12, 1 9, 2 8", "7 as the least"),
     ("1 30, 1 12, 1 1, 2 8, 2 0", "numbers that fall from line to line"),
     ("1 30, 2 8, 1 12, 2 8, 2 0", "numbers that fall from line to line"),
+    ("1 1000, 1 999, 1 998, 2 1000, 2 999", "numbers that fall from line to line"),
+    ("1 3, 1 3, 1 2, 1 2, 2 3, 2 2, 2 2", "numbers that fall from line to line"),
+    ("1 4, 1 3, 1 3, 1 2", "numbers that fall from line to line"),
 ])
 def test_ranks_that_may_be_scores(ranks, found):
     lines = [line.replace(" ", f"\td{i}\t") for i, line in enumerate(ranks.split(", "))]
@@ -5215,6 +5259,8 @@ def test_json_and_text_are_formats(files):
 @pytest.mark.parametrize("options, runs, status, message", [
     (["--format", "html"], 1, 1, "expected one of text, json, csv, markdown, latex, found 'html'"),
     (["--format", "csv", "--json"], 1, 1, "expected --json without --format csv, found both"),
+    (["--json", "--format", "text"], 1, 1, "expected --json without --format text, found both"),
+    (["--digits", "x", "missing"], 1, 1, "option --digits: expected an integer"),
     (["--format", "csv", "--explain", "map"], 1, 1, "expected --explain without --format csv, found both"),
     (["--format", "latex", "--audit", "report"], 1, 1, "expected --audit without --format latex, found both"),
     (["--explain", "map", "-m", "P"], 1, 1, "expected --explain without --measure, found both"),
@@ -6648,6 +6694,13 @@ def test_own_report_with_spaces_in_names(tmp_path):
     result = run_main([*tsv, "--audit", "report", *FILES], tmp_path)
     assert (result.status, result.err) == (0, "")
     assert result.out.startswith(b"4 of 4 values in report compared, 4 agree"), result.out
+
+
+@pytest.mark.parametrize("line", ["map =\t\t0.4736", "map all\t\t0.4736", "map =\tall\t0.4736",
+                                  "map |\tall |\t0.4736", "map\tall\t= 0.4736", "map:\t all \t 0.4736 |"])
+def test_report_with_two_tabs_in_a_line(tmp_path, line):
+    result = audit_example(tmp_path, f"{line}\n")
+    assert result.status == 0 and result.out.startswith(b"1 of 1 value in report compared, 1 agree")
 
 
 @pytest.mark.parametrize("report", [

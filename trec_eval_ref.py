@@ -1721,7 +1721,7 @@ def _add_parameters(texts: dict[str, list[str]], name: str, text: str, release: 
         takes_several = MEASURES[name].parameters.kind in ("cutoffs", "levels")
         instead = "run it once for each"
         if takes_several and _works(both, Settings(release=release)):
-            instead = f"write {both} for both"
+            instead = f"write {_pasted(both)} for both"
         notes.add("second parameters", place, f"only its first parameters, {_quoted(given[0])}, count: "
                   f"{_quoted(text)} is ignored; {instead}")
     else:
@@ -1868,7 +1868,8 @@ def _read_keywords(request: str, text: str, allowed: Collection[str]) -> dict[st
         return {}
     import ast  # here because that takes milliseconds, and few need it
     call: Any = None
-    with contextlib.suppress(SyntaxError, ValueError, RecursionError, MemoryError):
+    with contextlib.suppress(SyntaxError, ValueError, RecursionError, MemoryError), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Python would warn of text such as rel=1or 2
         call = ast.parse(f"f({text})", mode="eval").body
     if not isinstance(call, ast.Call) or call.args or any(keyword.arg is None for keyword in call.keywords):
         raise _not_as_expected(request,
@@ -1885,6 +1886,7 @@ def _read_keywords(request: str, text: str, allowed: Collection[str]) -> dict[st
             raise _not_as_expected(request, f"{name}= once, found it again")
         try:
             found[name] = ast.literal_eval(keyword.value)
+            repr(found[name])  # ValueError, if it holds an integer that is too long to be shown
             if isinstance(keyword.value, ast.Dict) and len(keyword.value.keys) > len(found[name]):
                 raise ValueError  # a grade is there twice
         except (TypeError, ValueError, RecursionError, MemoryError):
@@ -2195,7 +2197,7 @@ def judge(judgments: Mapping[str, int], scores: Mapping[str, float], *, release:
 def _checked_settings(release: str = "10.0", relevance_level: int = 1, complete: bool = False,
                       judged_only: bool = False, depth: Optional[int] = None, collection_size: int = 0,
                       rel_format: str = "qrels", **unknown: Any) -> Settings:
-    """The Settings that a caller's keywords give.  Raises TypeError for others, as Python does."""
+    """The Settings that a caller's keywords give.  Raises TypeError for others."""
     for name in unknown:
         raise TypeError(f"got an unexpected keyword argument {name!r}")
     try:
@@ -2283,13 +2285,13 @@ def _checked(topic: str, documents: Any, kind: type, content: str, expected: str
     try:
         if not (isinstance(documents, Mapping) and _are_strings(documents)):
             raise TypeError
-        values = documents.values()
-        if not {kind}.issuperset(map(type, values)):
-            return dict(zip(documents, _as_array(kind, values)))
+        values = documents.values  # called anew each time, because it may give what can be read once
+        if not {kind}.issuperset(map(type, values())):
+            return dict(zip(documents, _as_array(kind, values())))
         if kind is int:
-            array("q", values)  # OverflowError, if one has more than 64 bits
-        elif math.isnan(sum(values)):  # mostly it is not, and then none of them is a NaN
-            _as_array(kind, values)
+            array("q", values())  # OverflowError, if one has more than 64 bits
+        elif math.isnan(sum(values())):  # mostly it is not, and then none of them is a NaN
+            _as_array(kind, values())
         return documents
     except (TypeError, OverflowError, ValueError):
         pass  # what follows is slow, and says which one is wrong
@@ -3261,7 +3263,7 @@ class RunReader:
         """The topics of a run that has ranks but no scores, with a warning if these ranks look like scores.
 
         They do if none is 0 or 1, or if they fall from line to line.  They do not
-        if those of any topic are consecutive integers, such as 2 to 11.
+        if those of any topic are consecutive integers and low, such as 2 to 11.
         """
         least, rises, falls, are_ranks = math.inf, False, False, False
         for topic, by_docno, lines in self._topics():
@@ -3271,7 +3273,8 @@ class RunReader:
                 least = min(least, *ranks)
                 rises = rises or any(map(operator.lt, ranks, ranks[1:]))
                 falls = falls or any(map(operator.gt, ranks, ranks[1:]))
-                are_ranks = len(set(ranks)) == max(ranks) - min(ranks) + 1 > 1
+                low, high, size = min(ranks), max(ranks), len(ranks)
+                are_ranks = size == len(set(ranks)) == high - low + 1 > 1 and low <= 2 * size
         found = f"{least:.0f} as the least" if 1 < least < math.inf else ""
         if falls and not rises:
             found = "numbers that fall from line to line"
@@ -3414,16 +3417,20 @@ def _seem_swapped(ranks: Sequence[bytes], scores: Sequence[float]) -> bool:
 
     The scores rise by 1, and the ranks fall.  Where a ranking is listed from last
     to first, they may do so rightly.  So there is no doubt if the ranks are
-    integers that fall by 1, or if the scores begin below 1.
+    integers that fall by 1, or if the scores begin below 1 and the ranks could be
+    mean ranks of tied documents, which are halves.
 
     >>> _seem_swapped([b"9.5", b"7", b"7"], [1.0, 2.0, 3.0])
     True
     >>> _seem_swapped([b"3", b"2", b"1"], [1.0, 2.0, 3.0])
     False
+    >>> _seem_swapped([b"3", b"1.5", b"1.5"], [0.0, 1.0, 2.0])
+    False
     """
     numbers, first, size = _plain_scores(ranks), scores[0], len(scores)
-    are_ranks = first >= 1 and first.is_integer() and list(scores) == [first + i for i in range(size)]
-    if numbers is None or not are_ranks:
+    if numbers is None or not first.is_integer() or list(scores) != [first + i for i in range(size)]:
+        return False
+    if first < 1 and all((2 * number).is_integer() for number in numbers):
         return False
     falls = numbers[0] > numbers[-1] and numbers == sorted(numbers, reverse=True)
     falls_by_1 = numbers == [numbers[0] - i for i in range(size)]
@@ -6181,7 +6188,7 @@ def _summary_rows(evaluated: Mapping[str, Evaluated], comparisons: Iterable[Comp
     marked = {(comparison.run, comparison.measure) for comparison in comparisons if comparison.p_holm < 0.05}
     best = {}
     for column in first.columns:
-        if _is_tested(column) and column.measure.name not in _WITHOUT_BEST:
+        if len(values) > 1 and _is_tested(column) and column.measure.name not in _WITHOUT_BEST:
             of_runs = [cast(float, of_run[column.name]) for of_run in values.values()]
             if max(of_runs) - min(of_runs) > _NO_DIFFERENCE:
                 best[column.name] = max(of_runs)
@@ -6983,9 +6990,10 @@ def _report_entries(source: Source) -> tuple[list[Entry], bool]:
         return _csv_entries([(place, _decode(line)) for place, line in lines], source.name), True
     entries = []
     for place, line in lines:
-        between = b"\t" if line.count(b"\t") == 2 else None  # names may hold spaces
-        words = [word.strip() for word in line.split(between)]
-        fields = [_decode(word.rstrip(b":")) for word in words if word not in (b"", b":", b"=", b"|")]
+        words = line.split(b"\t")  # as trec_eval prints them; a name may hold spaces
+        if len(words) != 3 or not all(map(bytes.strip, words)):
+            words = line.split()
+        fields = [_decode(word) for word in [word.strip(b" :=|") for word in words] if word]
         if fields[-1:] == ["%"]:
             fields[-2:] = ["".join(fields[-2:])]
         if len(fields) in (2, 3):
@@ -8745,14 +8753,14 @@ def _check_options(options: Mapping[str, str], files: Sequence[str]) -> None:
                             "--help explains the usage", status=1)
     if [*files, options.get("Zscore"), options.get("audit")].count("-") > 1:
         raise TrecEvalError("expected standard input (-) for one file, found it for several", status=1)
-    form = options.get("format", "text")
+    form = _output_format(options)
     if form not in _FORMATS:
         raise TrecEvalError(f"option --format: expected one of {', '.join(_FORMATS)}, found {_quoted(form)}",
                             status=1)
-    if "json" in options and form not in ("text", "json"):
+    if "json" in options and form != "json":
         raise TrecEvalError(f"expected --json without --format {form}, found both", status=1)
     for option, forms in (("explain", ("text",)), ("audit", ("text", "json"))):
-        if option in options and _output_format(options) not in forms:
+        if option in options and form not in forms:
             other = "--json" if "json" in options else f"--format {form}"
             raise TrecEvalError(f"expected --{option} without {other}, found both", status=1)
     for one, option in ("audit", "explain"), ("audit", "Zscore"), ("explain", "measure"):
@@ -8804,11 +8812,11 @@ def _command(argv: Sequence[str]) -> tuple[int, Iterable[bytes]]:
     if "signature" in options:
         return 0, [_encode(signature(settings)) + b"\n"]
     _check_options(options, files)
-    asked = Asked(options, given.get("explain", given.get("measure")), settings,
-                  Source.of(files[0], layout=qrels_layout),
-                  [Source.of(file, layout=run_layout) for file in files[1:]],
-                  _integer_option("--digits", options.get("digits", "4"), 0, 1000),
-                  _only_topic(given.get("Debug_level", [])))
+    digits = _integer_option("--digits", options.get("digits", "4"), 0, 1000)
+    only = _only_topic(given.get("Debug_level", []))
+    qrels = Source.of(files[0], layout=qrels_layout)
+    runs = [Source.of(file, layout=run_layout) for file in files[1:]]
+    asked = Asked(options, given.get("explain", given.get("measure")), settings, qrels, runs, digits, only)
     return _audit_command(asked) if "audit" in options else (0, _evaluate_command(asked))
 
 
