@@ -3906,6 +3906,23 @@ map of topic 1
 """
 
 
+def test_explain_warns_as_evaluate_does():
+    with pytest.warns(TrecEvalWarning, match="none of its documents is judged"):
+        trec_eval_ref.explain({"1": {"a": 1}}, {"1": {"b": 1}}, ["map"])
+
+
+def test_explained_ranks_beyond_the_ranking():
+    """A measure of one's own may have terms at the ranks of an ideal ranking."""
+    with mock.patch.dict(MEASURES):
+        @trec_eval_ref.measure("ideal_hits")
+        def ideal_hits(topic):
+            """Hits of the ideal ranking."""
+            return trec_eval_ref.count(range(1, topic.num_rel + 1))
+        explanation, = trec_eval_ref.explain({"1": {"a": 1, "b": 1}}, {"1": {"a": 1}}, ["ideal_hits"])["1"]
+        rows = table_of(trec_eval_ref.explanation_lines(explanation), "rank docno")
+        assert rows == [["1", "a", "1", "1", "1", "1"], ["2", "1", "2"]]
+
+
 def test_explained_interpolation():
     lines = explained("worked", "--explain", "11pt_avg", "-D", "0.1")
     assert table_of(lines, "rank docno")[:4] == [
@@ -5263,7 +5280,7 @@ def test_json_and_text_are_formats(files):
     (["--digits", "x", "missing"], 1, 1, "option --digits: expected an integer"),
     (["--format", "csv", "--explain", "map"], 1, 1, "expected --explain without --format csv, found both"),
     (["--format", "latex", "--audit", "report"], 1, 1, "expected --audit without --format latex, found both"),
-    (["--explain", "map", "-m", "P"], 1, 1, "expected --explain without --measure, found both"),
+    (["--explain", "map", "-m", "P"], 1, 1, "expected --explain MEASURE without --measure, found both: name"),
     (["--explain-all"], 1, 1, "expected --explain MEASURE with --explain-all, found none"),
     (["--explain", "map"], 2, 1, "option --explain: expected one run, found 2"),
     (["--audit", "report"], 3, 1, "option --audit: expected one run, found 3"),
@@ -6853,6 +6870,19 @@ def test_pairs_are_tried_on_the_measures_that_can_tell(audited):
     out = audit(audited[50], wrong).out.decode()
     assert len(re.findall("nor do two together", out)) in range(1, 9)
     assert len(re.findall("; pairs of them were not tried", out)) in range(1, 9)
+
+
+def test_a_pair_is_judged_by_all_measures_that_it_concerns():
+    groups = [trec_eval_ref.Group(name) for name in "abc"]
+    search = trec_eval_ref.Search.__new__(trec_eval_ref.Search)
+    search._most_pairs = 9
+    search._conventions = [trec_eval_ref.Convention(id, "", tuple("bc")) for id in ("x=1", "y=1")]
+    with mock.patch.object(trec_eval_ref.Group, "chance", lambda group, with_pairs=False: 0.1):
+        telling = trec_eval_ref._telling(groups)
+        assert [group.name for group in telling] == ["a", "b"]
+        assert len(search._pairs(groups, telling)) == 1  # by accident it explains b and c once in 100 times
+        search._conventions = [trec_eval_ref.Convention(id, "", ("c",)) for id in ("x=1", "y=1")]
+        assert search._pairs(groups, telling) == []
 
 
 def test_topics_that_only_one_file_has(audited):

@@ -327,18 +327,15 @@ __all__ += ["Value", "add_up", "count", "share"]
 class Value(float):
     """A measure's value for one topic, which remembers how it came about.
 
-    ranks, terms  what was added up: `terms[i]` comes from the document at
-                  `ranks[i]`, or from what a label there names (a recall level)
-    working       how the sum became the value: an arithmetic expression with {}
-                  for its numbers, and those numbers, which may be Values, too
+    ranks, terms  what was added up: `terms[i]` comes from the document at `ranks[i]`
+                  (for ideal_dcg and Rndcg, a rank of the ideal ranking), or from
+                  what a label there names (a recall level)
+    working       how the sum became the value: a Python expression with {} for its
+                  numbers, and those numbers, which may be Values, too
 
-    >>> value = average_precision(example_ranking("1010010010", unretrieved="1"))
-    >>> value
-    0.5222222222222221
-    >>> list(zip(value.ranks, value.terms))
-    [(1, 1.0), (3, 0.6666666666666666), (6, 0.5), (9, 0.4444444444444444)]
-    >>> value.working
-    ('{} / {}', 2.6111111111111107, 5)
+    >>> value = add_up([1, 3], [1.0, 0.5]) / 5
+    >>> value, value.ranks, value.terms, value.working
+    (0.3, [1, 3], [1.0, 0.5], ('{} / {}', 1.5, 5))
     >>> Value(3.0) / 0
     0.0
     """
@@ -349,7 +346,7 @@ class Value(float):
     __slots__ = ("ranks", "terms", "working")  # to make a Value takes half the time without a dict of its own
 
     def __getattr__(self, name: str) -> tuple[()]:
-        """What has not been set."""
+        """Nothing, if ranks, terms or working have not been set."""
         if name in Value.__slots__:
             return ()
         raise AttributeError(f"'Value' object has no attribute {name!r}")
@@ -398,7 +395,7 @@ def count(ranks: Sequence[int]) -> Value:
 
 
 def share(ranks: Sequence[int], divisor: float) -> Value:
-    """count(ranks) / divisor, and 0 if the divisor is 0.
+    """count(ranks) / divisor in one step, which is faster; 0 if the divisor is 0.
 
     >>> share([1, 3], 5), share([], 0)
     (0.4, 0.0)
@@ -451,8 +448,9 @@ class Measure(NamedTuple):
                   SUMMARIES, or None for a text, which only topics have
     summary_only  whether no value is printed for a topic
     is_count      whether values are printed as integers
-    is_of_set     whether the order of the documents plays no part, or with a
-                  cutoff only by who is above it
+    is_of_set     whether only the documents retrieved, or those above the cutoff,
+                  play a part, and not their order; then equal scores are not
+                  warned of where they cannot matter
     rel_formats   the formats of judgments that it goes with; None is every one
     """
 
@@ -2422,11 +2420,11 @@ def _judged_topics(judgments: Judgments, rankings: Rankings, evaluated: Evaluate
     if not all are.
     """
     settings = evaluated.settings
-    judge = REL_FORMATS[settings.rel_format].judge
+    judge_topic = REL_FORMATS[settings.rel_format].judge
     seen = set()
 
     def missing() -> Rankings:
-        """The wanted topics that have not been seen."""
+        """The wanted topics that have not been seen.  It begins when all rankings have been."""
         if settings.complete and settings.release.evaluates_missing:
             wanted = judgments.topics if only is None else judgments.topics.keys() & {only}
             for topic in wanted:
@@ -2440,7 +2438,7 @@ def _judged_topics(judgments: Judgments, rankings: Rankings, evaluated: Evaluate
                 failures[topic] = None
                 continue
             try:
-                judged = judge(judgments.topics[topic], scores, evaluated.each_settings)
+                judged = judge_topic(judgments.topics[topic], scores, evaluated.each_settings)
             except TrecEvalError as error:
                 failures[topic] = error
                 continue
@@ -2458,8 +2456,9 @@ def _seen_documents(column: Column) -> float:
 class Doubts:
     """What all topics of a run have in common, if that can hardly be meant.
 
-    tied       {topic: documents}, as long as in each all scores are equal
-    unmatched  {topic: scores}, as long as none has a document that its judgments name
+    tied       {topic: number of documents}, as long as in each all scores are equal
+    unmatched  {topic: scores, or () after ten topics}, as long as none has a
+               document that its judgments name
 
     Both become None at the first topic of which it is not so.
     """
@@ -2499,7 +2498,7 @@ class Doubts:
             docnos_of = REL_FORMATS[settings.rel_format].docnos
             topic, scores = next(iter(self.unmatched.items()))
             retrieved, judged = next(iter(scores)), min(docnos_of(judgments.topics[topic]), key=_encode)
-            if len(self.unmatched) < 10:
+            if len(self.unmatched) < 10:  # which may be chance, unless no topic judges any of them
                 everywhere = set().union(*map(docnos_of, judgments.topics.values()))
                 if not all(everywhere.isdisjoint(scores) for scores in self.unmatched.values()):
                     return
@@ -2515,7 +2514,7 @@ Zscores = Mapping[str, Mapping[str, tuple[float, float]]]  # {topic: {printed na
 class Evaluated:
     """The values of all columns for the evaluated topics, and what they are averaged over.
 
-    each_settings what columns have as Settings: mostly the same, all of them
+    each_settings the different Settings of the columns; usually there are one
     rows          by topic, one value for each column; 0 where the value is a text
     texts         by topic, the texts by the column's number
     over          see Averaging
@@ -3236,7 +3235,7 @@ class RunReader:
         self.tag = b""
         self._by_rank = by_rank
         self._samples: list[bool] = []  # see _sample; a hundred are enough
-        self._swapped: list[bytes] = []  # of the samples of three lines, a rank that may be a score, or b""
+        self._swapped: list[bytes] = []  # of each sample of three lines or more, see _sample
         self._blocks_read = 0
         self._release = release
         self._notes = notes
@@ -3322,7 +3321,7 @@ class RunReader:
             _, _, _, ranks, texts, tags = columns
             self.tag = tags[-1]
             scores = _plain_scores(texts)
-            if scores is None:  # of topics that are not wanted, no score can be wrong
+            if scores is None:  # scores of topics that are not wanted are not checked
                 rows = [row for row in zip(topics, docnos, texts, numbers)
                         if self.wanted is None or row[0] in self.wanted]
                 topics, docnos, texts, numbers = zip(*rows) if rows else ((), (), (), ())
@@ -3332,10 +3331,11 @@ class RunReader:
             yield topics, docnos, scores
 
     def _sample(self, topics: Sequence[bytes], ranks: Sequence[bytes], scores: Sequence[float]) -> None:
-        """Note what a block's lines of its first topic look like.
+        """Look at a block's lines of its first topic, and note two things.
 
-        The scores of two of them rise with the ranks, or the columns of the lines
-        up to the next topic seem to be swapped.
+        One is whether the scores of two of these lines rise with the ranks.  The
+        other is, if there are three lines or more before the next topic, their
+        first rank if the columns seem to be swapped, or else b"".
         """
         try:
             other = topics.index(topics[0], 1)
@@ -3351,7 +3351,7 @@ class RunReader:
         """Whether the scores are worth `_note_rising_scores`, which reads the run once more."""
         if self._by_rank or "score" not in self.layout.fields:
             return False
-        is_small = self._blocks_read < 10
+        is_small = self._blocks_read < 10  # to read it once more takes no time
         return is_small or sum(self._samples) > 0.75 * len(self._samples)
 
     def _note_rising_scores(self) -> None:
@@ -3370,7 +3370,9 @@ class RunReader:
     def _collected(self) -> Iterator[tuple[bytes, dict[bytes, float], int]]:
         """All topics of a run whose lines are not grouped by topic."""
         self._notes.restart(self.source.name)
-        self._topics_done = 0
+        self._topics_done = self._blocks_read = 0
+        self._samples.clear()
+        self._swapped.clear()
         # Docnos are kept as text, because as objects of their own they take three times the memory.
         collected: dict[bytes, tuple[bytearray, array[float]]] = {}
         for topics, docnos, scores in self._blocks():
@@ -3413,12 +3415,12 @@ def _rise_together(ranks: Iterable[bytes], scores: Iterable[float]) -> bool:
 
 
 def _seem_swapped(ranks: Sequence[bytes], scores: Sequence[float]) -> bool:
-    """Whether what a topic's lines have as scores are ranks, and the other way round.
+    """Whether a topic's lines seem to have ranks as scores, and scores as ranks.
 
-    The scores rise by 1, and the ranks fall.  Where a ranking is listed from last
-    to first, they may do so rightly.  So there is no doubt if the ranks are
-    integers that fall by 1, or if the scores begin below 1 and the ranks could be
-    mean ranks of tied documents, which are halves.
+    They do if the scores rise by 1 while the ranks fall.  In two such cases all is
+    right: if the ranks are integers that fall by 1, as where a ranking is listed
+    from last to first; and if the scores begin below 1 and the ranks are whole or
+    half numbers, as the mean ranks of tied documents are.
 
     >>> _seem_swapped([b"9.5", b"7", b"7"], [1.0, 2.0, 3.0])
     True
@@ -4980,8 +4982,8 @@ def _json_values_of(evaluated: Evaluated, per_topic: bool, summary: bool) -> dic
 # ---- Explaining ----
 # A value's terms, the ranking and the names of its documents become a text that
 # shows how the value comes about.  The terms are those of the Value that the
-# measure's function returned, not of a second copy of the formula; the formula
-# and the meaning of its symbols are what the function's docstring says.
+# measure's function returned; the columns beside them are worked out anew, for the
+# reader.  The formula and the meaning of its symbols are what the docstring says.
 
 __all__ += ["Explanation", "Ties", "View", "explain", "explanation_lines"]
 
@@ -5008,7 +5010,8 @@ class View(NamedTuple):
 class Ties(NamedTuple):
     """Documents of equal score whose order changes a value.
 
-    ranks     (first, last) of each group of them in the run, before -J closes gaps
+    ranks     (first, last) of each group of them in the run, before -J closes gaps;
+              of more than fifty, the first fifty and the last
     lowest    the value if in each group the documents that help it came last
     highest   the value if they came first
     """
@@ -5026,10 +5029,10 @@ class Explanation(NamedTuple):
     printed, if one is.
 
     is_missing   whether the run misses the topic
-    ties         if the order of documents of equal score changes the value: how;
-                 None, too, where it takes more than two orders to find out
-    by_release   what the release does otherwise than the default one, if that
-                 changes the value: the field of Release, and the value without it
+    ties         how the order of documents of equal score changes the value; None if
+                 it does not, or if the measure is not one of _BEST_FIRST
+    by_release   {field of Release: the value if this field were as in the default
+                 release}, for those fields that change the value
     """
 
     topic: str
@@ -5056,7 +5059,9 @@ def explain(qrels: Mapping[str, Any], run: Mapping[str, Mapping[str, float]], me
     '  map = 0.5000 / 2 = 0.2500'
     """
     checked = _checked_settings(**settings)
-    evaluated = _evaluate_dicts(qrels, run, measures, checked, Notes(), keeps_judged=True)
+    notes = Notes()
+    evaluated = _evaluate_dicts(qrels, run, measures, checked, notes, keeps_judged=True)
+    notes.warn()
     return {topic: _explanations(evaluated, topic) for topic in evaluated.ordered()}
 
 
@@ -5094,13 +5099,15 @@ def _value_of(column: Column, judged: Any) -> Union[float, str]:
 
 def _judged_otherwise(kept: JudgedTopic, settings: Settings) -> dict[str, Any]:
     """What measures would see if the release did one thing as the default release does it, by that thing."""
-    judge, usual = REL_FORMATS[settings.rel_format].judge, Settings().release
+    judge_topic = REL_FORMATS[settings.rel_format].judge
+    usual = Settings().release
     others = {}
     for field in _DONE_BY_RELEASE:
         if getattr(settings.release, field) != getattr(usual, field):
             release = settings.release._replace(**{field: getattr(usual, field)})
             with contextlib.suppress(TrecEvalError):  # preferences may contradict each other then
-                others[field], = judge(kept.judgments, kept.scores, [settings._replace(release=release)])
+                other = settings._replace(release=release)
+                others[field] = judge_topic(kept.judgments, kept.scores, [other])[0]
     return others
 
 
@@ -5120,7 +5127,7 @@ Worths = tuple[tuple[float, float], ...]  # (grade, what a document of it is wor
 
 
 def _worths(column: Column, topic: JudgedRanking) -> Worths:
-    """How much it helps a value that a document of each grade precedes others."""
+    """What a document of each grade is worth early in the ranking."""
     if column.measure.name == "rbp":
         return tuple(_gains_from_0_to_1(topic, column.arguments[1]).items())
     if _is_of_gains(column):
@@ -5131,7 +5138,7 @@ def _worths(column: Column, topic: JudgedRanking) -> Worths:
 
 def _orders(kept: JudgedTopic, settings: Settings,
             worths: Worths) -> list[tuple[tuple[int, int], JudgedRanking]]:
-    """The ranking with the worst order of documents of equal score, then with group after group in the best.
+    """The ranking with all ties in the worst order, and then one after each tie was put in the best order.
 
     Each comes with the first and the last rank of the group that was reversed
     last.  There is none if all documents of equal score are worth the same.
@@ -5525,7 +5532,9 @@ def _divisor_of_sum(value: Any) -> float:
 
 
 def _document(view: View, rank: int, all_rows: bool) -> list[str]:
-    """What a table shows of the document at a rank."""
+    """What a table shows of the document at a rank, if there is one."""
+    if rank > len(view.ranking):  # a rank of the ideal ranking
+        return 4 * [""]
     docno, score, grade, is_tied = view.ranking[rank - 1]
     marks = ["tied"] if is_tied else []
     if grade is None or grade < 0:
@@ -7123,11 +7132,12 @@ class Group:
 
     columns    what they are values of
     departing  the values that do not agree
-    figures    for some of these, the other figures near ours that conventions give
+    figures    {value: distances from our figure, in units of its last decimal, of
+               other figures near it that conventions give}, for some that depart
     tried      how many conventions, alone or together, were tried
     pairs      how many pairs were tried because nothing else explains it
-    found      those under which all values come out
-    nearly     of the others, how many of these values come out
+    found      the candidates under which all values come out
+    nearly     (how many values in `figures` come out, candidate), of the others
     """
 
     def __init__(self, name: str) -> None:
@@ -7171,7 +7181,10 @@ class Group:
         return self.columns[0].measure.is_count
 
     def track(self, takes_averages: bool) -> None:
-        """Choose the values for `figures`: some of topics, evenly, and averages if they are cheap or all."""
+        """Choose the values for `figures`: values of some topics, evenly spaced.
+
+        Averages join them if they are cheap, or if fewer than three topics have values.
+        """
         known = [value for value in self.departing if value.here is not None]
         of_topics = [value for value in known if value.topic is not None]
         tracked = of_topics[::max(1, len(of_topics) // _MOST_TRACKED)][:_MOST_TRACKED]
@@ -7194,9 +7207,11 @@ class Group:
             self.figures[value].add(distance)
 
     def chance(self, with_pairs: bool = False) -> float:
-        """The chance that wrong numbers near ours fit: the shares of figures that conventions give.
+        """The chance that wrong numbers near ours fit some convention that was tried.
 
-        `with_pairs` estimates what it would be if each pair of conventions gave one more figure.
+        It is the product, over the values in `figures`, of the share of the figures
+        near ours that conventions give.  `with_pairs` estimates what it would be if
+        each pair of conventions gave one more figure.
         """
         chance = 1.0
         for value, figures in self.figures.items():
@@ -7208,7 +7223,7 @@ class Group:
 
 
 _MOST_TRACKED = 24  # values of a measure; more do not make the chance any plainer
-_NOT_COMPUTED_HERE = "not computed here"  # of the reasons not to compare a value, the one that is no loss
+_NOT_COMPUTED_HERE = "not computed here"  # the one reason not to compare a value that is no loss
 
 
 class Report(NamedTuple):
@@ -7302,8 +7317,8 @@ def _set_precision(report: Report, are_short: bool) -> None:
 _UNBOUNDED = ("dcg", "ideal_dcg", "utility", "yaap")  # measures that are no counts and not between 0 and 1
 
 
-def _read_percentages(report: Report) -> bool:
-    """Divide percentages without a sign by 100; return whether there are any.
+def _divide_percentages(report: Report) -> bool:
+    """Divide by 100 the values that are percentages although no % follows; return whether there are any.
 
     It is decided over all values of measures between 0 and 1: some must be
     above 1, and most more than ten times what comes out here.
@@ -7347,7 +7362,7 @@ class Convention(NamedTuple):
     sentence  what is done
     measures  those that it concerns; none: all
     option    how it can be had here, if it can
-    value     what its aspect is set to; None: what stands behind the = of the id
+    value     what its aspect is set to; None is the part of the id after the =
     """
 
     id: str
@@ -7367,7 +7382,7 @@ class Convention(NamedTuple):
         return f"{self.sentence} ({self.option})" if self.option else self.sentence
 
 
-_ASPECTS = {  # of ids that do not begin with it
+_ASPECTS = {  # by id, aspects that are not the part of the id before the =
     "ndcg=exponential-gains": "gains", "ndcg=binary-gains": "gains", "ndcg=levelled": "levelled",
     "ndcg=ideal-of-retrieved": "ideal", "ndcg=discount-from-rank-2": "discount", "rbp=binary": "rbp-gains",
     "rbp=raw": "rbp-gains", "rbp=largest-grade": "rbp-gains", "topics=with-relevant": "with-relevant",
@@ -8036,7 +8051,10 @@ def _roundings(report: Report) -> list[Convention]:
                           for value in group.values if math.isfinite(value.value))]
         names = tuple(group.name for group in rounded
                       if max(value.decimals for value in group.values) > decimals)
-        if names and (decimals > 1 or rounded == groups):  # figures such as 0.5 are common anyway
+        is_shown = any(value.value for group in rounded for value in group.values)  # zeros show nothing
+        if not is_shown or (decimals == 1 and rounded != groups):  # figures such as 0.5 are common anyway
+            continue
+        if names:
             text = _plural(decimals, "decimal")
             identifier = f"rounding={text.replace(' ', '-')}"
             found.append(Convention(identifier, f"figures are rounded to {text}", names, value=decimals))
@@ -8079,22 +8097,25 @@ _MOST_COMPARED = 12  # candidates of which it is looked at how many measures the
 def _chance(chances: Collection[float], measures: int) -> float:
     """The chance that wrong numbers of so many measures, out of several, fit by accident.
 
-    It is a bound: the product of their chances, once for each choice of so many measures.
+    It is a bound: the product of their chances, times the number of ways to
+    choose so many of the measures.
     """
     return min(1.0, math.prod(chances) * math.comb(measures, len(chances)))
 
 
 def _telling(groups: Collection[Group]) -> list[Group]:
-    """The measures of which a pair of conventions must explain one, or what it explains is an accident.
+    """The measures on which it pays to try pairs: what explains none of them can only be an accident.
 
-    Those whose chances are largest are left out, as long as no number of them would be enough.
+    Let the measures be sorted by their chances.  Among the sets of measures that
+    begin with the i-th, those that go on with the next ones have the least
+    chances.  The last i for which one of these is small enough is the bound.
     """
     ordered = sorted(groups, key=lambda group: group.chance(with_pairs=True))
     chances = [group.chance(with_pairs=True) for group in ordered]
-    for first in reversed(range(len(chances))):
-        some = [chances[first:last] for last in range(first + 1, len(chances) + 1)]
-        if any(_chance(least, len(chances)) <= _WEAK for least in some):
-            return ordered[:first + 1]
+    for i in reversed(range(len(chances))):
+        sets_from_i = [chances[i:end] for end in range(i + 1, len(chances) + 1)]
+        if any(_chance(members, len(chances)) <= _WEAK for members in sets_from_i):
+            return ordered[:i + 1]
     return []
 
 
@@ -8143,27 +8164,30 @@ class Search:
         if best:
             rest = [group for group in self.departing if group not in best.groups]
             self._try([(*best.candidate, convention) for convention in self._conventions], rest)
-        rest = _telling([group for group in self.departing if not group.found])
-        self._try(self._pairs(rest), rest)
+        unexplained = [group for group in self.departing if not group.found]
+        telling = _telling(unexplained)
+        self._try(self._pairs(unexplained, telling), telling)
         best = self._best()
         return best and self._grown(best)
 
-    def _pairs(self, groups: Sequence[Group]) -> list[Candidate]:
-        """The pairs of conventions to try on some measures, those that concern most of them first.
+    def _pairs(self, unexplained: Sequence[Group], telling: Sequence[Group]) -> list[Candidate]:
+        """The pairs of conventions to try, those first that concern most of the unexplained measures.
 
-        A pair that could explain all that it concerns by accident is not tried.
+        A pair is not tried if it concerns none of the telling ones, or if it could
+        explain all that it concerns by accident.
         """
-        chances = {group: group.chance(with_pairs=True) for group in groups}
+        chances = {group: group.chance(with_pairs=True) for group in unexplained}
         conventions = [each for each in self._conventions if each.aspect not in ("measure", "topics-shifted")]
         counted = []
         for pair in itertools.combinations(conventions, 2):
-            concerned = [chances[group] for group in groups if len(_concerning(pair, group)) == 2]
-            is_telling = concerned and _chance(concerned, len(groups)) <= _WEAK
-            if is_telling and _combined(pair) is not None:
+            concerned = [group for group in unexplained if len(_concerning(pair, group)) == 2]
+            is_telling = any(group in telling for group in concerned)
+            chance = _chance([chances[group] for group in concerned], len(unexplained))
+            if is_telling and chance <= _WEAK and _combined(pair) is not None:
                 counted.append((len(concerned), pair))
         counted.sort(key=lambda item: item[0], reverse=True)
         pairs: list[Candidate] = [pair for _, pair in counted[:self._most_pairs]]
-        for group in groups:
+        for group in telling:
             group.pairs = len(pairs)
         return pairs
 
@@ -8187,7 +8211,7 @@ class Search:
                     self._explains(candidate, group, shared)
 
     def _explains(self, candidate: Candidate, group: Group, shared: dict[frozenset[str], Rows]) -> bool:
-        """Whether all values of a measure come out under a candidate.
+        """Whether all values of a measure come out under a candidate; the group keeps what was found.
 
         `shared` has the values of topics under other candidates.
         """
@@ -8231,7 +8255,10 @@ class Search:
                      [group for group in self.agreeing if not self._explains(candidate, group, {})], [])
 
     def _grown(self, joint: Joint) -> Joint:
-        """A verdict with further conventions, if they explain more, not by accident, and spoil nothing."""
+        """The joint explanation with further conventions, if these explain more and spoil no more.
+
+        What they explain besides must not be an accident.
+        """
         rest = [group for group in self.departing if group not in joint.groups]
         more = [_with(joint.candidate, other) for group in rest for other in group.found[:_MOST_COMPARED]]
         best = joint
@@ -8289,7 +8316,8 @@ class Verdict(NamedTuple):
         """The chance that an explanation of a measure is an accident.
 
         What explains other measures, too, has the chance of the joint verdict.
-        Anything else could have explained any measure that the verdict leaves.
+        Any other one is one of several chances, because it could have turned up for
+        each measure that the verdict leaves.
         """
         together = self.joint.groups if self.joint else []
         if self.joint and group in together:
@@ -8314,7 +8342,7 @@ def _audit(report: Report, audit: Audit, most_pairs: int, progress: Optional[Pro
     for group in report.groups.values():
         computed = Computed(audit, {}, group)
         group.values = [value._replace(here=computed.value(value)) for value in group.values]
-    are_percentages = _read_percentages(report)
+    are_percentages = _divide_percentages(report)
     _leave_out_coarse(report)
     if all(math.isnan(value.value) for group in report.groups.values() for value in group.values):
         left_out = f": {_not_compared(report)}" if report.left_out else ""
@@ -8763,9 +8791,12 @@ def _check_options(options: Mapping[str, str], files: Sequence[str]) -> None:
         if option in options and form not in forms:
             other = "--json" if "json" in options else f"--format {form}"
             raise TrecEvalError(f"expected --{option} without {other}, found both", status=1)
-    for one, option in ("audit", "explain"), ("audit", "Zscore"), ("explain", "measure"):
+    for one, option in ("audit", "explain"), ("audit", "Zscore"):
         if one in options and option in options:
             raise TrecEvalError(f"expected --{one} without --{option}, found both", status=1)
+    if "explain" in options and "measure" in options:
+        raise TrecEvalError("expected --explain MEASURE without --measure, found both: "
+                            "name the measure after --explain", status=1)
     if "explain" in options and "Zscore" in options:
         raise TrecEvalError("expected --explain without -Z, which converts what is explained", status=1)
     if "explain-all" in options and "explain" not in options:
