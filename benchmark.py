@@ -212,7 +212,7 @@ def show_growth(directory: str, repetitions: int) -> None:
         rows[f"{judged:,} judgments a topic"] = base._replace(judged=judged), FOUR
     for number in (1, 10, 100):
         cutoffs = ",".join(map(str, range(1, number + 1)))
-        rows[f"P at {number} cutoffs"] = base, ["-m", f"P.{cutoffs}"]
+        rows[f"P, number of cutoffs: {number}"] = base, ["-m", f"P.{cutoffs}"]
     rows["all_trec"] = base, ["-m", "all_trec"]
     commands = {name: ours(*arguments, *write_collection(directory, shape))
                 for name, (shape, arguments) in rows.items()}

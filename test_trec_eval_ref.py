@@ -400,11 +400,11 @@ def test_formulas_are_found_soon():
 
 
 EXPECTED_RECIPROCAL_RANK = '''
-@measure("ERR", cutoffs(5, 10))
+@measure("nERR9", cutoffs(5, 10))
 def expected_reciprocal_rank(topic: JudgedRanking, k: int) -> Value:
     """Expected reciprocal rank at k: of the rank where a user stops, satisfied with probability s.
 
-        ERR@k = sum over the ranks r to k of s(r) / r, times 1 - s(i) for each rank i above r
+        nERR9@k = sum over the ranks r to k of s(r) / r, times 1 - s(i) for each rank i above r
         s(r) = (2^grade - 1) / 2^(the largest grade of the topic)
 
     >>> expected_reciprocal_rank(example_ranking("201"), 3) == 3/4 + (1 - 3/4) * 1/4 / 3
@@ -439,20 +439,21 @@ def with_err(tmp_path_factory):
 
 
 @pytest.mark.parametrize("requested, names", [
-    ("ERR.10", ["ERR_10"]), ("ERR@10", ["ERR@10"]), ("ERR", ["ERR_5", "ERR_10"]), ("ERR@1", ["ERR@1"])])
+    ("nERR9.10", ["nERR9_10"]), ("nERR9@10", ["nERR9@10"]), ("nERR9", ["nERR9_5", "nERR9_10"]),
+    ("nERR9@1", ["nERR9@1"])])
 def test_new_measure_on_the_command_line(with_err, requested, names):
     command = [sys.executable, with_err.__file__, "-q", "-m", requested, *FILES]
-    one, two = (0.75, 0.0) if requested == "ERR@1" else ERR_VALUES.values()
+    one, two = (0.75, 0.0) if requested == "nERR9@1" else ERR_VALUES.values()
     expected = "".join(f"{name:<22}\t{topic}\t{value:.4f}\n" for topic, value in (
         ("1", one), ("2", two), ("all", (one + two) / 2)) for name in names)
     assert run_process(command, Path(with_err.__file__).parent) == Result(0, expected.encode(), "")
 
 
 def test_new_measure_in_the_library(with_err):
-    assert with_err.MEASURES["ERR"].function is with_err.expected_reciprocal_rank
+    assert with_err.MEASURES["nERR9"].function is with_err.expected_reciprocal_rank
     assert "expected_reciprocal_rank" in with_err.__all__
     assert doctest.testmod(with_err).failed == 0
-    for requested, name in (("ERR.10", "ERR_10"), ("ERR_10", "ERR_10"), ("ERR@10", "ERR@10")):
+    for requested, name in (("nERR9.10", "nERR9_10"), ("nERR9_10", "nERR9_10"), ("nERR9@10", "nERR9@10")):
         values = with_err.evaluate(ERR_QRELS, ERR_RUN, [requested, "map"])
         assert {topic: of_topic[name] for topic, of_topic in values.topics.items()} == ERR_VALUES
         assert values.summary[name] == (ERR_VALUES["1"] + ERR_VALUES["2"]) / 2
@@ -462,17 +463,17 @@ def test_new_measure_in_the_library(with_err):
 
 def test_new_measure_is_documented_and_explained(with_err):
     directory = Path(with_err.__file__).parent
-    shown = run_main(["-h", "-m", "ERR"], directory, module=with_err)
-    assert shown.status == 0 and b"ERR (expected_reciprocal_rank)\n    parameters: cutoffs" in shown.out
+    shown = run_main(["-h", "-m", "nERR9"], directory, module=with_err)
+    assert shown.status == 0 and b"nERR9 (expected_reciprocal_rank)\n    parameters: cutoffs" in shown.out
     assert b"s(r) = (2^grade - 1)" in shown.out
-    result = run_main(["--explain", "ERR.10", "-D", "0.1", *FILES], directory, module=with_err)
+    result = run_main(["--explain", "nERR9.10", "-D", "0.1", *FILES], directory, module=with_err)
     lines = result.out.decode().splitlines()
-    assert (result.status, result.err) == (0, "") and lines[0] == "ERR_10 of topic 1"
-    assert any(line.startswith("    ERR@k = sum over the ranks r to k") for line in lines)
+    assert (result.status, result.err) == (0, "") and lines[0] == "nERR9_10 of topic 1"
+    assert any(line.startswith("    nERR9@k = sum over the ranks r to k") for line in lines)
     rows = table_of(lines, "rank docno score grade")
     assert [row[:6] for row in rows] == [["1", "a", "3", "2", "0.7500", "0.7500"],
                                          ["3", "c", "1", "1", "0.0208", "0.7708"]]
-    assert "  ERR_10 = 0.7708" in lines
+    assert "  nERR9_10 = 0.7708" in lines
 
 
 def pickled(thing):
@@ -1105,7 +1106,8 @@ GAINS = "expected gains={grade: gain} with grades from 0, each once, and numbers
 NO_NAMES = [  # a name that means nothing, and the message
     ("alpha_nDCG@20", "unknown measure 'alpha_nDCG@20'; trec_eval has nothing like it; "
      "ir_measures knows programs that do"),
-    ("ERR@20", "unknown measure 'ERR@20'; trec_eval has nothing like it; ir_measures knows programs that do"),
+    ("nERR@20", "unknown measure 'nERR@20'; trec_eval has nothing like it; "
+                "ir_measures knows programs that do"),
     ("RBO", "unknown measure 'RBO'; trec_eval has nothing like it; ir_measures knows programs that do"),
     ("nDCG(dcg='burges')@10", "measure nDCG(dcg='burges')@10: expected dcg='log2' or dcg='exp-log2', "
      "found 'burges'"),
@@ -2452,7 +2454,8 @@ ARGUMENT_ERRORS = [  # arguments, exit status, message
     (["-M", "-1"], 1, r"option -M: expected an integer from 0, found '-1'"),
     (["-N", ""], 1, r"option -N: expected an integer.*''"),
     (["-l", "-1"], 1, r"expected a relevance level from 0, found -1, by which .* would be relevant"),
-    (["-D", "x.1"], 1, r"option -D: expected an integer, found 'x'"),
+    (["-D", "x.1"], 1, r"option -D: expected an integer, found 'x'; -D 0\.x\.1 evaluates topic x\.1 alone"),
+    (["-D", "my topic"], 1, r"found 'my topic'; -D '0\.my topic' evaluates topic my topic alone"),
     (["--digits", "few"], 1, r"option --digits: expected an integer.*'few'"),
     (["--digits", "-1"], 1, r"option --digits: expected an integer from 0"),
     (["--digits", "99999999999"], 1, r"option --digits: expected "),
@@ -4262,8 +4265,9 @@ def test_symbols_of_a_formula_are_said():
                 below, formula = " ".join(lines[len(formula):]), " ".join(formula)
                 known = {symbol for bound in re.findall(BOUND, formula) for symbol in bound}
                 known.update(re.findall(DEFINED, formula), ["a"])  # the article "a", too, looks like a symbol
-                for symbol in set(re.findall(SYMBOLS, formula)) - known:
-                    assert re.search(rf"\b{symbol}\b", below), (explanation.column.name, symbol)
+                for symbol in sorted(set(re.findall(SYMBOLS, formula)) - known):
+                    assert re.search(rf"\b{symbol}\b", below), (
+                        f"{explanation.column.name}: say below the formula what {symbol} means")
 
 
 def numbers_of(table):
@@ -5466,8 +5470,8 @@ def mixed(length):
 
 
 NOT_DRAWN = {
-    "it is a count or a text": {
-        "num_q", "num_ret", "num_rel", "num_rel_ret", "num_nonrel_judged_ret", "relstring"},
+    "it is a count": {"num_q", "num_ret", "num_rel", "num_rel_ret", "num_nonrel_judged_ret"},
+    "it does not say what was added up": {"relstring"},
     "the order of the documents plays no part in it": {
         "set_P", "set_relative_P", "set_recall", "set_map", "set_F", "utility"},
     "it is no sum over the ranks": {"ndcg_rel", "Rndcg"}}
@@ -6594,7 +6598,7 @@ def test_names_of_other_tools(tmp_path, name, column, value):
         assert list(found["measures"]) == [column] and found["agreeing"] == agreeing
 
 
-@pytest.mark.parametrize("name", ["set_P_5", "Rprec_10", "recall@10x", "P@5;10", "P", "official", "ERR@20",
+@pytest.mark.parametrize("name", ["set_P_5", "Rprec_10", "recall@10x", "P@5;10", "P", "official", "nERR@20",
                                   "f1@10",
                                   "num_ret_10", "hits@10", "alpha_nDCG@10"])
 def test_names_that_mean_nothing_here(tmp_path, name):
@@ -6688,11 +6692,12 @@ def test_lines_without_a_value(tmp_path):
 
 
 def test_what_is_not_compared(tmp_path):
-    report = ("map all 0.4736\nERR@20 all 0.1\nERR@20 1 0.1\nfoo all 0.3\nP_5 all 0.4\nmap 77 0.5\n"
+    report = ("map all 0.4736\nnERR@20 all 0.1\nnERR@20 1 0.1\nfoo all 0.3\nP_5 all 0.4\nmap 77 0.5\n"
               "gm_map 1 -0.6498\n")
     result = audit_example(tmp_path, report)
     assert result.out.decode().splitlines()[0] == (
-        "1 of 7 values in report compared, 1 agree; not compared: 3 values of ERR@20, foo (not computed here)"
+        "1 of 7 values in report compared, 1 agree; "
+        "not compared: 3 values of nERR@20, foo (not computed here)"
         "; 1 value of map (of topics that are not in the qrels); 1 value of gm_map (of topics, which have "
         "none here); 1 value of P_5 (too coarse to compare)")
     assert result.status == 3  # most values of known measures are not compared
@@ -7065,7 +7070,7 @@ def test_sums_in_another_order_agree(audited):
     ("comma", "map all 0,47\n", "report:1: expected a measure"),
     ("point", "map all .\n", "report:1: expected a measure"),
     ("letters", "P.5 all e5\n", "report:1: expected a measure"),
-    ("other measures", "ERR@20 0.33\nfoo all 0.44\n", "2 values of ERR@20, foo (not computed here)"),
+    ("other measures", "nERR@20 0.33\nfoo all 0.44\n", "2 values of nERR@20, foo (not computed here)"),
     ("several values", "P all 0.33\nofficial all 3\n", "P, official (not computed here)"),
     ("texts", "runid all 7\n", "found none"), ("binary", b"\0\xff\xfe", "report:1: expected a measure"),
     ("other topics", "map 77 0.5\nmap 78 0.5\n", "report has 2 topics ('77')"),
@@ -7669,7 +7674,8 @@ def test_doctests_of_the_module():
 @pytest.mark.parametrize("name", [name for name in MEASURES if name not in ("runid", "num_q")])
 def test_each_measure_has_a_docstring_with_an_example(name):
     function = MEASURES[name].function
-    assert re.search(r"^ *>>> .*\b%s\(" % function.__name__, inspect.getdoc(function), re.MULTILINE)
+    example = r"^ *>>> .*\b%s\(" % function.__name__
+    assert re.search(example, inspect.getdoc(function), re.MULTILINE), f"{name}: give an example, >>> ..."
 
 
 def test_what_the_module_offers_is_documented():

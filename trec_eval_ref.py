@@ -1809,7 +1809,7 @@ _OTHER_NAMES = {  # in lower case: the names of ir_measures, and those of BEIR, 
     "numrelret": OtherName("num_rel_ret"),
 }
 
-_OTHER_NAME = re.compile(r"(?P<base>[A-Za-z_]+?)(?P<arguments>\([^()]*\))?"
+_OTHER_NAME = re.compile(r"(?P<base>[A-Za-z0-9_]+?)(?P<arguments>\([^()]*\))?"
                          r"((?P<at>@|_at_(?=[0-9]))(?P<cuts>.*))?")
 
 _NOT_COMPUTED = re.compile(  # names of ir_measures, ranx and others for measures that trec_eval does not have
@@ -6641,8 +6641,10 @@ def _why_no_picture(explanation: Explanation) -> str:
     name, value = explanation.column.measure.name, explanation.value
     if explanation.views[0].label or not isinstance(explanation.views[0].judged, JudgedRanking):
         return "it is made of preferences, or of judgments by several people"
-    if explanation.column.measure.is_count or not isinstance(value, Value):
-        return "it is a count or a text"
+    if explanation.column.measure.is_count:
+        return "it is a count"
+    if not isinstance(value, Value):
+        return "it does not say what was added up"
     if name == "utility" or name.startswith("set_"):
         return "the order of the documents plays no part in it"
     has_labels = any(isinstance(rank, str) for rank in value.ranks) and name != "11pt_avg"
@@ -8520,7 +8522,9 @@ def _command_for(value: Reported, group: Group, settings: Settings, files: Seque
     column = group.columns[value.column]
     if not column.is_named:  # else the name says it
         settings = column.settings
-    words = ["trec_eval_ref", "--explain", column.name]
+    script = sys.argv[0] if sys.argv else ""
+    is_script = os.path.basename(script) == "trec_eval_ref.py"
+    words = [*(["python3", script] if is_script else ["trec_eval_ref"]), "--explain", column.name]
     if value.topic is not None:
         words += ["-D", f"0.{_decode(value.topic)}"]
     flags = {"-c": settings.complete, "-J": settings.judged_only}
@@ -8823,7 +8827,11 @@ def _only_topic(values: Iterable[str]) -> Optional[str]:
     only = None
     for value in values:
         level, dot, topic = value.partition(".")
-        _integer_option("-D", level)
+        try:
+            _integer_option("-D", level)
+        except TrecEvalError as error:
+            raise TrecEvalError(f"{error}; -D {_pasted('0.' + value)} evaluates topic {value} alone",
+                                status=1) from None
         if dot:
             only = topic
     return only
