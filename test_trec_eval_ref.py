@@ -3857,7 +3857,7 @@ def test_explained_values_are_those_of_evaluate_and_made_of_their_terms(name, re
             for explanation in explained[topic]:
                 last = trec_eval_ref.explanation_lines(explanation)[-1]
                 name = explanation.column.name
-                assert last.startswith("  printed as 0: " if explanation.note else f"  {name} = ")
+                assert last.startswith("  printed as " if explanation.note else f"  {name} = ")
 
 
 def test_explained_numbers_beyond_the_topics():
@@ -3907,6 +3907,49 @@ map of topic 1
   documents that are not in this table add 0
   map = 2.6111 / 5 = 0.5222
 """
+
+
+@pytest.mark.parametrize("request_", ["RBP(p=.8,rel=2)@10", "nDCG(gains={1:-1,2:3})",
+                                      "nDCG(dcg='exp-log2')@4"])
+def test_explained_grades_that_others_stand_for(tmp_path, request_):
+    """R and hits are of what stands for them, and play no part."""
+    write(tmp_path, {"1": {"a": 2, "b": 1, "c": 0}}, {"1": {"a": 3, "b": 2, "x": 1}})
+    lines = run_main(["--explain", request_, *FILES], tmp_path).out.decode().splitlines()
+    assert "  N = 3 documents retrieved" in lines and not any("relevant document" in line for line in lines)
+
+
+@pytest.mark.parametrize("options", [[], ["-n"], ["--svg", "-"]])
+def test_explain_without_anything_to_explain(tmp_path, options):
+    write(tmp_path, QRELS, b"1\ta\t1\n")
+    result = run_main([*options, "-T", "msmarco", "--explain", "runid", *FILES], tmp_path)
+    assert_error(result, 1, "expected a measure to explain, found runid alone, and a run without a tag")
+
+
+def test_what_leaves_documents_out_is_named(tmp_path):
+    write(tmp_path, {"1": {"a": 1, "b": 0}}, {"1": dict(zip("abxyz", (5, 4, 3, 2, 1)))})
+    for options, expected in ((["RR@2"], "3 that the cutoff"), (["RR", "-M", "4"], "1 that -M"),
+                              (["RR@2", "-J", "-M4"], "3 that -M or -J or the cutoff")):
+        out = run_main(["--explain", *options, *FILES], tmp_path).out.decode()
+        assert f" retrieved (without {expected} leaves out)" in out
+
+
+def test_rbp_counts_documents_by_their_scaled_gains(tmp_path):
+    """Of a negative gain for grade 1, grade 0 is worth something."""
+    write(tmp_path, {"1": {"a": 0, "b": 1, "c": 0}}, {"1": {"a": 2, "b": 1}})
+    out = run_main(["--explain", "rbp.1=-1", *FILES], tmp_path).out.decode()
+    assert "  not retrieved: c (grade 0)\n" in out
+    picture = Drawn(run_main(["--explain", "rbp.1=-1", "--svg", "-", *FILES], tmp_path).out)
+    assert any(word.startswith("The ranking: N = 2 documents, with 1 of the 2 with a gain")
+               for word in picture.words())
+
+
+def test_long_explanations_take_time_for_what_they_show():
+    topic = {f"d{i:05d}": 1 + i % 2 for i in range(5000)}
+    scores = {docno: -float(i) for i, docno in enumerate(topic)}
+    explanation, = trec_eval_ref.explain({"1": topic}, {"1": scores}, ["G"])["1"]
+    with mock.patch.object(trec_eval_ref, "_detail", wraps=trec_eval_ref._detail) as detail:
+        assert "  ... 4975 rows left out" in "\n".join(trec_eval_ref.explanation_lines(explanation))
+    assert detail.call_count == 25 * 4
 
 
 def test_explain_warns_as_evaluate_does():
@@ -4137,7 +4180,7 @@ def test_explained_documents_that_are_not_retrieved(tmp_path):
     assert missed("--explain", "recip_rank", "-M1")[0].startswith("  not in the ranking: f (grade 3), b")
     assert missed("--explain", "ideal_dcg") == ["  not retrieved: b (grade 2), a (grade 1), c (grade 1)"]
     out = run_main(["--explain", "map", "-M1", "qrels.txt", "run.txt"], tmp_path).out.decode()
-    n = "N = 1 document retrieved (without 1 that -M or -J leaves out)"
+    n = "N = 1 document retrieved (without 1 that -M leaves out)"
     assert f"  {n}: 0 relevant (hits), " in out
 
 
@@ -4360,7 +4403,7 @@ def test_explained_topic_that_the_run_misses():
                                                 "document takes its place"]
         n = "1 document retrieved"
         if options:
-            n = "0 documents retrieved (without 1 that -M or -J leaves out)"
+            n = "0 documents retrieved (without 1 that -J leaves out)"
         assert any(line.startswith(f"  N = {n}: 0 relevant (hits), ") for line in lines)
     assert "misses" not in "".join(explained("missing", "-c", "-n", "-D", "0.52", "--explain", "map"))
 
@@ -4495,10 +4538,21 @@ def test_many_ties_take_a_bounded_number_of_orders():
     explanation, = trec_eval_ref.explain({"1": judgments}, {"1": scores}, ["map"])["1"]
     best = evaluate({"1": judgments}, {"1": {docno: score + 0.1 * (docno[0] == "a")
                                              for docno, score in scores.items()}}, ["map"]).summary["map"]
-    assert len(explanation.ties.ranks) == trec_eval_ref._MOST_STEPS + 1
+    assert len(explanation.ties.ranks) == trec_eval_ref._MOST_STEPS and explanation.ties.has_more
     assert explanation.ties.highest == best
     line = trec_eval_ref.explanation_lines(explanation)[-2]
-    assert ", 27 to 28, 29 to 30, and 36 more are tied; by their order map could be from" in line
+    assert ", 27 to 28, 29 to 30 and further down are tied; by their order map could be from" in line
+    judgments = {f"b{i}": 1 for i in range(60)}
+    explanation, = trec_eval_ref.explain({"1": judgments}, {"1": scores}, ["P.109"])["1"]
+    text = "\n".join(trec_eval_ref.explanation_lines(explanation))
+    assert "  documents further down are tied; by their order P_109" in text and explanation.ties.ranks == []
+
+
+def test_each_tie_that_may_change_interpolated_precision_is_named():
+    scores = {"a": 9, "b": 9, "d": 8, "c": 8, "g": 7}
+    judgments = dict.fromkeys("aceg", 1)
+    explanation, = trec_eval_ref.explain({"1": judgments}, {"1": scores}, ["iprec_at_recall.0"])["1"]
+    assert explanation.ties == ([(1, 2), (3, 4)], 0.6, 1.0, False)
 
 
 def test_what_the_release_changes_is_said(tmp_path):
@@ -5612,9 +5666,9 @@ def test_ndcg_drawn():
             logs, "log2(k + 1) 1 1.5850 2 2.3219 2.5850"), (adds, "adds 2 1.2619 0.5000 0.4307 0.3869"):
         assert " ".join(texts(row)) == expected
     assert kinds_of(panel) == ["orange"] * 5 and texts(head) == ["The bars added up"]
-    assert {"The ranking: N = 10 documents, with 4 of the 5 that have a gain",
+    assert {"The ranking: N = 10 documents, with 4 of the 5 with a gain",
             "with a gain (stronger: larger gain)", "without a gain", "What each document adds",
-            "Not in the ranking: 1 of the 5 that have a gain",
+            "Not in the ranking: 1 of the 5 with a gain",
             "What is missing adds 0, but is part of the ideal ranking",
             "dcg so far, at the end 3.4485", "dcg = 2 + 0.4307 + 0.3869 + 0.6309 = 3.4485",
             "ideal_dcg so far, at the end 4.5794", "ndcg = 3.4485 / 4.5794 = 0.7530"} <= set(picture.words())
@@ -5703,18 +5757,18 @@ class TestCharts:
 
 
 @pytest.mark.parametrize("request_, count, sentence", [
-    ("P.3", 1, "Only the first 3 count"), ("ndcg_cut.10", 4, "Only the first 10 count"),
-    ("P.12", 4, "Only the first 12 count"), ("Rprec", 3, ""), ("Rprec_mult.0", 0, "")])
+    ("P.3", 1, "Only ranks up to 3 count"), ("ndcg_cut.10", 4, "Only ranks up to 10 count"),
+    ("P.12", 4, "Only ranks up to 12 count"), ("Rprec", 3, ""), ("Rprec_mult.0", 0, "")])
 def test_only_ranks_that_count_have_bars(request_, count, sentence):
     _, picture = drawn(*TEN, request_)
     assert len(bars(picture.strips()[0])) == len(texts(picture.row("rank k"), "middle")) == 10
     assert len(bars(picture.charts()[0])) == count
     words = " ".join(picture.words())
-    assert sentence in words and ("Only the first" in words) == bool(sentence)
+    assert sentence in words and ("Only ranks up to" in words) == bool(sentence)
 
 
 @pytest.mark.parametrize("request_, counted", [
-    ("map", ""), ("ndcg", ""), ("rbp", ""), ("P.1000", "Only the first 1000 count. "), ("11pt_avg", "")])
+    ("map", ""), ("ndcg", ""), ("rbp", ""), ("P.1000", "Only ranks up to 1000 count. "), ("11pt_avg", "")])
 def test_long_rankings_stay_readable_at_the_top(request_, counted):
     chance = random.Random(1)
     scores = {f"GX{chance.randrange(1000):03d}-{chance.random() * 1e7:.0f}": -rank for rank in range(3000)}
@@ -5806,6 +5860,22 @@ def test_several_values_are_no_picture():
         assert str(caught.value) == f"expected one value for a picture, found {found}"
 
 
+def test_pictures_of_what_cannot_be_drawn_together():
+    of_level_2, of_level_1 = trec_eval_ref.explain(*TEN, ["IPrec(rel=2)@0.3", "IPrec@0.5"])["1"]
+    of_other_topic = of_level_1._replace(topic="2")
+    for explanations, message in (([], "found none"), ([of_level_1, of_other_topic], "found 2"),
+                                  ([of_level_2, of_level_1], "one value for a picture, found 2")):
+        with pytest.raises(TrecEvalError, match=message):
+            trec_eval_ref.explanation_svg(explanations)
+
+
+@pytest.mark.parametrize("name, shown", [
+    ("ndcg.1=2\x07", r"ndcg_1=2\x07"), ("ndcg.1=2\udcff", r"ndcg_1=2\xff")])
+def test_names_of_measures_that_xml_cannot_hold(tmp_path, name, shown):
+    result = run_main(["--explain", name, "--svg", "-", *FILES], write(tmp_path, QRELS, RUN))
+    assert Drawn(result.out.decode("ascii")).title.text.startswith(shown + " of topic 1: ")
+
+
 def test_pictures_do_not_depend_on_hashes():
     pictures = set()
     for seed in ("1", "2"):
@@ -5828,6 +5898,12 @@ def test_svg_on_the_command_line(tmp_path):
                        FIXTURES / "missing").out
     note = "printed as 0: the run misses this topic, and this value is set to 0"
     assert note in Drawn(missing.decode()).words()
+
+
+@pytest.mark.parametrize("options", [["-n"], ["--format", "csv"]])
+def test_svg_of_runs_beside_output_without_comparisons(options):
+    result = run_main([*options, "--svg", "-", "-m", "map", *COMPARED_FILES], COMPARED)
+    assert result == run_main(["--svg", "-", "-m", "map", *COMPARED_FILES], COMPARED) and result.status == 0
 
 
 @pytest.mark.parametrize("arguments, status, message", [

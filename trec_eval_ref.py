@@ -5010,8 +5010,9 @@ class View(NamedTuple):
 class Ties(NamedTuple):
     """Documents of equal score whose order changes a value.
 
-    ranks     (first, last) of each group of them in the run, before -J closes gaps;
-              of more than fifty, the first fifty and the last
+    ranks     (first, last) of each group of them in the run, before -J closes gaps,
+              but only of the first fifty
+    has_more  whether further groups change it
     lowest    the value if in each group the documents that help it came last
     highest   the value if they came first
     """
@@ -5019,6 +5020,7 @@ class Ties(NamedTuple):
     ranks: Sequence[tuple[int, int]]
     lowest: float
     highest: float
+    has_more: bool = False
 
 
 class Explanation(NamedTuple):
@@ -5081,7 +5083,8 @@ def _explanations(evaluated: Evaluated, topic: Any) -> list[Explanation]:
         judged, views_of_column = views[column.settings]
         value = _value_of(column, judged)
         is_set_to_0 = kept.is_missing and column.is_zero_if_missing
-        note = "the run misses this topic, and this value is set to 0" if is_set_to_0 else ""
+        instead = "left empty" if isinstance(value, str) else "set to 0"
+        note = f"the run misses this topic, and this value is {instead}" if is_set_to_0 else ""
         ties = None
         if column.measure.name in _BEST_FIRST:
             ties = _ties(column, orders(column.settings, _worths(column, judged)))
@@ -5136,12 +5139,15 @@ def _worths(column: Column, topic: JudgedRanking) -> Worths:
     return tuple([(grade, 1.0 if grade >= topic.relevance_level else -1.0) for grade in topic.grade_counts])
 
 
-def _orders(kept: JudgedTopic, settings: Settings,
-            worths: Worths) -> list[tuple[tuple[int, int], JudgedRanking]]:
+TieOrder = tuple[Optional[tuple[int, int]], JudgedRanking]  # see _orders
+
+
+def _orders(kept: JudgedTopic, settings: Settings, worths: Worths) -> list[TieOrder]:
     """The ranking with all ties in the worst order, and then one after each tie was put in the best order.
 
     Each comes with the first and the last rank of the group that was reversed
-    last.  There is none if all documents of equal score are worth the same.
+    last, or None if these are several.  There is none if all documents of equal
+    score are worth the same.
     """
     grades = _regraded(kept.judgments, settings.grades_as) if settings.grades_as else kept.judgments
     worth_of = dict(worths)
@@ -5159,16 +5165,20 @@ def _orders(kept: JudgedTopic, settings: Settings,
         order[start:end] = order[start:end][::-1]
         if step <= _MOST_STEPS or step == len(groups):
             by_rank = {docno: -float(rank) for rank, docno in enumerate(order)}
-            orders.append(((start + 1, end), _judged_rankings(kept.judgments, by_rank, [settings])[0]))
+            ranks = (start + 1, end) if step <= _MOST_STEPS else None
+            orders.append((ranks, _judged_rankings(kept.judgments, by_rank, [settings])[0]))
     return orders
 
 
-def _ties(column: Column, orders: Sequence[tuple[tuple[int, int], JudgedRanking]]) -> Optional[Ties]:
+def _ties(column: Column, orders: Sequence[TieOrder]) -> Optional[Ties]:
     """See Ties; None if no order changes the value."""
     values = [cast(float, _value_of(column, ranking)) for _, ranking in orders]
+    if len(set(values)) < 2:
+        return None
+    is_largest = column.measure.name in _INTERPOLATED  # of such precisions any group may change the largest
     steps = zip(orders[1:], values, values[1:])
-    ranks = [group for (group, _), before, after in steps if before != after]
-    return Ties(ranks, float(values[0]), float(values[-1])) if ranks else None
+    ranks = [group for (group, _), before, after in steps if before != after or is_largest]
+    return Ties([group for group in ranks if group], float(values[0]), float(values[-1]), None in ranks)
 
 
 def _view(label: str, judged: Any, grades: Mapping[Any, float], scores: Mapping[Any, float],
@@ -5307,7 +5317,8 @@ def _lines_of_measure(explanations: Sequence[Explanation], all_rows: bool, digit
         lines += [*_table_of_labels(each.value, all_rows, digits), *_other_values(each, digits)]
         working = _working(each.column, each.value, digits)
         lines += working[-1:] if name in _LOGARITHMS else working  # the steps before have been shown
-        lines += [f"printed as 0: {each.note}"] if each.note else []
+        printed = "''" if isinstance(each.value, str) else "0"
+        lines += [f"printed as {printed}: {each.note}"] if each.note else []
     title = column.name if len(explanations) == 1 else name
     return [f"{title} of topic {last.topic}", *(f"  {line}" for line in lines)]
 
@@ -5348,10 +5359,10 @@ def _grades_in_words(grades_as: tuple[Any, ...]) -> str:
 def _argument(argument: Any) -> str:
     """A measure's argument as text."""
     if isinstance(argument, Mapping):
-        return ", ".join(f"{grade}={gain:g}" for grade, gain in argument.items()) or "the grades"
+        return ", ".join(f"{grade}={gain:.15g}" for grade, gain in argument.items()) or "the grades"
     if isinstance(argument, tuple):
-        return ", ".join(f"{part:g}" for part in argument)
-    return f"{argument:g}"
+        return ", ".join(f"{part:.15g}" for part in argument)
+    return f"{argument:.15g}"
 
 
 def _quantities(column: Column, view: View, all_rows: bool, digits: int) -> list[str]:
@@ -5361,7 +5372,13 @@ def _quantities(column: Column, view: View, all_rows: bool, digits: int) -> list
         return _preferences(column, view, all_rows)
     if not isinstance(topic, JudgedRanking):
         return []
-    left_out = f" (without {view.left_out} that -M or -J leaves out)" if view.left_out else ""
+    settings = column.settings
+    cuts = {"-M": settings.depth is not None, "-J": settings.judged_only,
+            "the cutoff": settings.cutoff is not None}
+    cut = " or ".join([what for what, is_set in cuts.items() if is_set])
+    left_out = f" (without {view.left_out} that {cut} leaves out)" if view.left_out else ""
+    if settings.grades_as:  # R, hits and NR are of what stands in place of the grades, and play no part
+        return [f"N = {_plural(topic.num_ret, 'document')} retrieved{left_out}"]
     unjudged, pooled = topic.num_ret - len(topic.judged_ranks), len(topic.grades) - len(topic.judged_ranks)
     apart = f" ({pooled} of grade < 0, {unjudged - pooled} not in the judgments)" if pooled else ""
     lines = [f"R = {_plural(topic.num_rel, 'relevant document')} in the judgments "
@@ -5481,8 +5498,9 @@ def _table_of_ranks(column: Column, value: Any, view: View, divisor: float, all_
         columns.update(zip(_DOCUMENT, map(list, zip(*documents))))
     places = [rank if isinstance(rank, int) else sys.maxsize for rank in ranks]  # the whole ranking is last
     for head in _DETAILS.get(name, ()):
-        details = [_detail(head, view.judged, rank, column.arguments) for rank in places]
-        columns[head] = [_figure(detail, digits) for detail in details]
+        columns[head] = len(places) * [""]
+        for i in _kept_rows(len(places), all_rows):  # of a long table, because each takes its time
+            columns[head][i] = _figure(_detail(head, view.judged, places[i], column.arguments), digits)
     if isinstance(value, str):
         columns["shown as"] = list(value)
     else:
@@ -5539,8 +5557,8 @@ def _document(view: View, rank: int, all_rows: bool) -> list[str]:
     marks = ["tied"] if is_tied else []
     if grade is None or grade < 0:
         marks.append("unjudged")
-    shown = "-" if grade is None else f"{grade:g}"
-    return [_shown_docno(docno, all_rows), f"{score:.10g}", shown, ", ".join(marks)]
+    shown = "-" if grade is None else f"{grade:.15g}"
+    return [_shown_docno(docno, all_rows), f"{score:.15g}", shown, ", ".join(marks)]
 
 
 def _is_of_gains(column: Column) -> bool:
@@ -5551,11 +5569,19 @@ def _is_of_gains(column: Column) -> bool:
 
 def _can_add(column: Column, topic: Any, grade: float) -> bool:
     """Whether a document of that grade is relevant or, to a measure of gains, has one."""
-    if column.settings.grades_as:
-        grade = _regraded({"": int(grade)}, column.settings.grades_as)[""]
     if _is_of_gains(column):
-        return _gains_of(column.arguments).get(int(grade), grade) > 0
+        return _gain_of_grade(column, topic, grade) > 0
     return bool(grade >= topic.relevance_level)
+
+
+def _gain_of_grade(column: Column, topic: Any, grade: float) -> float:
+    """The gain of a grade to a measure of gains, scaled as rbp scales them."""
+    if column.settings.grades_as:
+        grade = cast(float, _regraded({"": int(grade)}, column.settings.grades_as)[""])
+    gains = _gains_of(column.arguments)
+    if column.measure.name == "rbp":
+        gains = _gains_from_0_to_1(topic, gains)
+    return float(gains.get(cast(int, grade), grade))
 
 
 def _not_counted(column: Column, view: View, all_rows: bool) -> list[str]:
@@ -5567,7 +5593,7 @@ def _not_counted(column: Column, view: View, all_rows: bool) -> list[str]:
         documents = {f"below rank {k}": below, **documents}
     lines = []
     for where, some in documents.items():
-        names = [f"{_shown_docno(docno, all_rows)} (grade {grade:g})" for docno, grade in some
+        names = [f"{_shown_docno(docno, all_rows)} (grade {grade:.15g})" for docno, grade in some
                  if _can_add(column, view.judged, grade)]
         if names:
             lines.append(f"{where}: {_some_names(names, all_rows)}")
@@ -5581,14 +5607,22 @@ def _other_values(explanation: Explanation, digits: int) -> list[str]:
     if ties:
         lowest, highest = (_shown_value(column, value, digits) for value in (ties.lowest, ties.highest))
         before = " before -J" if column.settings.judged_only else ""
-        ranks = _some_names([f"{first} to {last}" for first, last in ties.ranks], all_rows=False)
+        listed = ties.ranks[:15] if ties.has_more else ties.ranks
+        places = []
+        if listed:
+            ranks = _some_names([f"{first} to {last}" for first, last in listed], all_rows=False)
+            places.append(f"at ranks {ranks}")
+        if ties.has_more:
+            places.append("further down")
         if lowest != highest:
-            lines.append(f"documents at ranks {ranks}{before} are tied; by their order "
+            lines.append(f"documents {' and '.join(places)}{before} are tied; by their order "
                          f"{column.name} could be from {lowest} to {highest}")
     release = column.settings.release
     for field, other in explanation.by_release.items():
-        lines.append(f"release {release.name}, unlike {Settings().release.name}, {_DONE_BY_RELEASE[field]}; "
-                     f"without that {column.name} would be {_shown_value(column, other, digits)}")
+        shown = _shown_value(column, other, digits)
+        if shown != _shown_value(column, explanation.value, digits):
+            lines.append(f"release {release.name}, unlike {Settings().release.name}, "
+                         f"{_DONE_BY_RELEASE[field]}; without that {column.name} would be {shown}")
     return lines
 
 
@@ -5640,13 +5674,19 @@ def _figure(value: Any, digits: int) -> str:
     return f"{value:.10f}".rstrip("0") if abs(value) >= 1e-10 else f"{value:.{digits}g}"
 
 
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], all_rows: bool, head_rows: int = 20,
-           tail_rows: int = 5) -> list[str]:
+_HEAD_ROWS, _TAIL_ROWS = 20, 5  # of a long table
+
+
+def _kept_rows(count: int, all_rows: bool) -> list[int]:
+    """Which of so many rows are shown: without the middle if there are many, unless `all_rows`."""
+    if all_rows or count <= _HEAD_ROWS + _TAIL_ROWS + 1:
+        return list(range(count))
+    return [*range(_HEAD_ROWS), *range(count - _TAIL_ROWS, count)]
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], all_rows: bool) -> list[str]:
     """Rows under their heads: words to the left, numbers to the right.  Long tables lose their middle."""
-    left_out = len(rows) - head_rows - tail_rows
-    is_cut = left_out > 1 and not all_rows
-    shown = [*rows[:head_rows], *rows[-tail_rows:]] if is_cut else list(rows)
-    shown = [[_shown_name(cell) for cell in row] for row in shown]
+    shown = [[_shown_name(cell) for cell in rows[i]] for i in _kept_rows(len(rows), all_rows)]
     columns = list(zip(*shown)) if shown else [()] * len(heads)
     are_words = [not shown or any(re.match(r"[^-+0-9.]|-$", cell) for cell in column) for column in columns]
     widths = [max(map(len, (head, *column))) for head, column in zip(heads, columns)]
@@ -5655,8 +5695,9 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], all_rows: bool, 
         cells = [cell.ljust(width) if is_words else cell.rjust(width)
                  for cell, width, is_words in zip(row, widths, are_words)]
         lines.append(f"  {'  '.join(cells).rstrip()}")
-    if is_cut:
-        lines.insert(1 + head_rows, f"  ... {left_out} rows left out, which --explain-all shows ...")
+    if len(shown) < len(rows):
+        lines.insert(1 + _HEAD_ROWS, f"  ... {len(rows) - len(shown)} rows left out, "
+                                     "which --explain-all shows ...")
     return lines
 
 
@@ -6578,7 +6619,7 @@ class _Ranks(NamedTuple):
             is_coloured = kind in ("blue", "orange")
             opacity = 0.3 + 0.7 * part if is_coloured else 1.0
             squares.append(_bar(self.middle(rank) - side / 2, 1, side, side, kind, opacity))
-            text = "" if kind == "open" else f"{grade:g}"
+            text = "" if kind == "open" else f"{grade:.15g}"
             if text and _width(text) <= side:
                 ink = "on" if is_coloured and opacity > 0.7 else ""
                 squares.append(_label(self.middle(rank), side / 2 + 5, text, "middle", ink))
@@ -6609,9 +6650,12 @@ def explanation_svg(explanation: Union[Explanation, Sequence[Explanation]], digi
     """
     is_one = isinstance(explanation, Explanation)
     explanations = cast(Sequence[Explanation], [explanation] if is_one else explanation)
+    if not explanations:
+        raise TrecEvalError("expected an explanation for a picture, found none", status=1)
     first = explanations[0]
     column, measure = first.column, first.column.measure
-    if len(explanations) > 1 and {each.column.measure.name for each in explanations} != {"iprec_at_recall"}:
+    alike = {(each.topic, each.column.measure.name, each.column.settings) for each in explanations}
+    if len(explanations) > 1 and alike != {(first.topic, "iprec_at_recall", column.settings)}:
         drawn = [each.column.name for each in explanations if not _why_no_picture(each)] or [column.name]
         raise TrecEvalError(f"expected one value for a picture, found {len(explanations)} ({column.name} to "
                             f"{explanations[-1].column.name}); ask for one, such as {_pasted(drawn[0])}",
@@ -6620,7 +6664,7 @@ def explanation_svg(explanation: Union[Explanation, Sequence[Explanation]], digi
     if reason:
         raise TrecEvalError(f"{column.name}: a picture would not help, because {reason}; use the text",
                             status=1)
-    title = f"{column.name} of topic {_short_name(first.topic)}: {first.value:.{digits}f}"
+    title = f"{_shown_name(column.name)} of topic {_short_name(first.topic)}: {first.value:.{digits}f}"
     working, description = _working(column, first.value, digits), explanation_lines(first, digits=digits)
     if len(explanations) > 1:
         title, working = f"{measure.name} of topic {_short_name(first.topic)}", []
@@ -6633,7 +6677,8 @@ def explanation_svg(explanation: Union[Explanation, Sequence[Explanation]], digi
     symbols = " ".join([line for line in lines if not line.startswith("  ")])
     return _svg(title, description, [
         _paragraph(title, "title"), *map(_paragraph, [summary, *formula, symbols]),
-        *_value_blocks(explanations, digits), *(_paragraph(line, "head") for line in working)])
+        *_value_blocks(explanations, digits),
+        *(_paragraph(_shown_name(line), "head") for line in working)])
 
 
 def _why_no_picture(explanation: Explanation) -> str:
@@ -6699,9 +6744,7 @@ def _gain(column: Column, topic: JudgedRanking, grade: Optional[float]) -> float
     """The gain of a grade or, to measures that know none, 1 if it is relevant; 0 if it adds nothing."""
     if grade is None or not _can_add(column, topic, grade):
         return 0.0
-    if column.settings.grades_as:
-        grade = cast(float, _regraded({"": int(grade)}, column.settings.grades_as)[""])
-    return float(_gains_of(column.arguments).get(int(grade), grade)) if _is_of_gains(column) else 1.0
+    return _gain_of_grade(column, topic, grade) if _is_of_gains(column) else 1.0
 
 
 def _ranking(column: Column, view: View, ranks: _Ranks) -> list[_Block]:
@@ -6710,17 +6753,17 @@ def _ranking(column: Column, view: View, ranks: _Ranks) -> list[_Block]:
     documents, missed = _documents(column, view)
     found = len([document for document in documents if document.kind == "blue"])
     shown = documents[:ranks.drawn]
-    all_of_them = f"R = {topic.num_rel} relevant ones"
+    all_of_them = f"R = {_plural(topic.num_rel, 'relevant one')}"
     meanings = {"blue": f"relevant: grade {topic.relevance_level} or higher", "grey": "judged nonrelevant",
                 "open": "not judged", "tie": "equal scores: the greater name first"}
     if _is_of_gains(column):
-        all_of_them = f"{found + len(missed)} that have a gain"
+        all_of_them = f"{found + len(missed)} with a gain"
         meanings.update(blue="with a gain (stronger: larger gain)", grey="without a gain")
-    head = f"The ranking: N = {topic.num_ret} documents, with {found} of the {all_of_them}"
+    head = f"The ranking: N = {_plural(topic.num_ret, 'document')}, with {found} of the {all_of_them}"
     if "NR" in meaning:
         head += f"; NR = {topic.num_nonrel}"
     if column.measure.parameters.kind == "cutoffs":
-        head += f". Only the first {column.arguments[0]} count"
+        head += f". Only ranks up to {column.arguments[0]} count"
     if ranks.drawn < topic.num_ret:
         head += f". The first {ranks.drawn} are drawn"
     brackets = []
@@ -6775,7 +6818,7 @@ def _totals(column: Column, ranks: _Ranks, sums: Mapping[str, Value], digits: in
     head, suffix, factor = "The bars added up", "", 1.0
     divisor = _divisor_of_sum(next(iter(sums.values())))
     if divisor:
-        head, suffix, factor = f"{head}, divided by {divisor:.6g}", f" / {divisor:.6g}", 1 / divisor
+        head, suffix, factor = f"{head}, divided by {divisor:.15g}", f" / {divisor:.15g}", 1 / divisor
     elif column.measure.name == "rbp":
         factor = 1 - column.arguments[0]
         head, suffix = f"{head}, times 1 - p", f" * {factor:.4g}"
@@ -8905,18 +8948,23 @@ def _evaluate_command(asked: Asked) -> Iterable[bytes]:
         evaluated = _evaluate_runs(asked.qrels, asked.runs, requests, settings, warned, only=asked.only,
                                    first_only=not is_explained, norms=norms, progress=progress,
                                    keeps_judged=is_explained)
+    if is_explained and not evaluated[0].columns:
+        raise TrecEvalError("expected a measure to explain, found runid alone, and a run without a tag",
+                            status=1)
     warned += _doubtful_options(asked, evaluated[0])
     named = dict(zip(_run_names(evaluated, asked.runs), evaluated))
     baseline = _baseline(named, options.get("baseline"))
     summary = "nosummary" not in options
-    comparisons = _comparisons(named, baseline) if summary and _output_format(options) != "csv" else []
+    is_compared = summary and _output_format(options) != "csv"
+    comparisons = _comparisons(named, baseline) if is_compared else []
     _report_notes([*warned, *_different_topics(named)], "strict" in options)
     picture = b""
     if "svg" in options and is_explained:
         first = evaluated[0].ordered()[0]
         picture = explanation_svg(_explanations(evaluated[0], first), asked.digits).encode()
     elif "svg" in options:
-        picture = _picture_of_runs(named, comparisons, asked.digits).encode()
+        drawn = comparisons or _comparisons(named, baseline)
+        picture = _picture_of_runs(named, drawn, asked.digits).encode()
     if options.get("svg") == "-":
         return [picture]
     if is_explained:
