@@ -5712,6 +5712,9 @@ class TestCharts:
         dots = [(x + 2 - 76) / 396 * topic.num_rel for x, _, _, _ in bars(chart, "blue")]
         assert dots == pytest.approx(range(1, topic.hits + 1), abs=0.01)
         assert len(dots) == topic.hits < topic.num_rel and not elements(chart, "path", "dashed")
+        interpolated = steps(elements(chart, "path", "faint")[0])
+        assert {round(y, 1) for _, y in interpolated} == {128.0} | {
+            round(128 - 120 * max(topic.precisions[i:]), 1) for i in range(topic.hits)}
         assert " ".join(texts(recall)) == "recall 0 0.1 0.2 0.3 0.4 0.5 0.6 0.7 0.8 0.9 1"
         assert texts(below) == ["Recall is hits so far / R. What is not in the ranking has height 0."]
 

@@ -6429,10 +6429,10 @@ text { font: 11px Helvetica, Arial, sans-serif; fill: #222222 } text.title { fon
 .title, .head { font-weight: bold } .paper, text.on { fill: #ffffff } .grey { fill: #d8d8d8 }
 .blue { fill: #0072b2 } .orange { fill: #d55e00 } .area { fill: #b3d4e8; stroke: #0072b2 }
 .mean, .interval { fill: #009e73; stroke: #009e73 } .interval { fill-opacity: 0.4 }
-.open, .missed, .grid, .tie, .line, .dashed, .level { fill: none; stroke: #8a8a8a }
+.open, .missed, .grid, .tie, .line, .dashed, .faint, .level { fill: none; stroke: #8a8a8a }
 .grid { stroke: #dddddd } .tie, .missed { stroke: #222222 } .missed, .line { stroke-width: 2 }
 .line { stroke: #0072b2 } .dashed, .level { stroke: #d55e00; stroke-width: 2 }
-.dashed { stroke-dasharray: 5 3 }
+.dashed { stroke-dasharray: 5 3 } .faint { stroke-dasharray: 2 3 }
 @media (prefers-color-scheme: dark) {
 text { fill: #e8e8e8 } .paper, text.on { fill: #16191d } .grey { fill: #4a4f56 }
 .blue { fill: #56b4e9 } .orange { fill: #e69f00 } .area { fill: #29485c; stroke: #56b4e9 }
@@ -6529,7 +6529,7 @@ def _legend(meanings: Mapping[str, str]) -> _Block:
         x, y = 10 + i % columns * 232, 2 + i // columns * 16
         if kind == "tie":
             elements.append(_step_line([(x, y + 4), (x, y + 9), (x + 12, y + 4)], kind))
-        elif kind in ("line", "dashed", "mean"):
+        elif kind in ("line", "dashed", "faint", "mean"):
             elements.append(_step_line([(x, y + 6), (x + 13, y + 6)], kind))
         else:
             elements.append(_bar(x, y + 1, 11, 11, kind))
@@ -6849,9 +6849,10 @@ def _by_recall(topic: JudgedRanking, levels: Mapping[float, float], digits: int)
     axis, width = _Axis(0.0, 1.0, 120), _RIGHT - _LEFT
     places = [_LEFT + width * hits / max(topic.num_rel, 1) for hits in range(topic.hits + 1)]
     best = list(itertools.accumulate(reversed(topic.precisions), max))[::-1]
-    heights = [axis.y(precision) for precision in (*(best if levels else topic.precisions), 0.0, 0.0)]
-    stairs = list(zip([*places, _RIGHT], heights))
-    signs = [_step_line(stairs, "dashed") if levels else _step_line([(_LEFT, axis.y(0)), *stairs], "area")]
+    stairs, best_stairs = [list(zip([*places, _RIGHT], [axis.y(height) for height in (*heights, 0.0, 0.0)]))
+                           for heights in (topic.precisions, best)]
+    signs = [] if levels else [_step_line([(_LEFT, axis.y(0)), *stairs], "area")]
+    signs.append(_step_line(best_stairs, "dashed" if levels else "faint"))
     signs += [_bar(_LEFT + width * level - 4, axis.y(value) - 4, 8, 8, "level")
               for level, value in levels.items() if level <= 1]
     signs += [_bar(x - 2, axis.y(precision) - 2, 4, 4, "blue")
@@ -6859,7 +6860,9 @@ def _by_recall(topic: JudgedRanking, levels: Mapping[float, float], digits: int)
     ticks = [_label(_LEFT + width * tenth / 10, 9, f"{tenth / 10:g}", "middle") for tenth in range(11)]
     head, below = "The value as an area: each relevant document is 1 / R wide", []
     meanings = {"blue": "a relevant document"}
-    if levels:
+    if not levels:
+        meanings["faint"] = "interpolated precision, which AP does not use"
+    else:
         head = "The same precisions by recall"
         meanings.update(dashed="the best at that recall or beyond", level="value at a recall level")
         values = [f"{_short_number(value, digits)} at {level:g}" for level, value in levels.items()]
