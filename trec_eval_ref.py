@@ -2116,7 +2116,7 @@ def _rank(docnos: Iterable[Any], scores: Mapping[Any, float], release: Release,
 
 def _place(docnos: Iterable[Any], judgments: Mapping[Any, int], scores: Mapping[Any, float],
            settings: Settings) -> tuple[list[tuple[int, Any]], int]:
-    """As `_rank`, after -M and -J, and the length of the ranking."""
+    """As `_rank`, after -M, -J and a cutoff, and the length of the ranking."""
     ties_ascending = REL_FORMATS[settings.rel_format].ties_ascending
     return _cut(_rank(docnos, scores, settings.release, ties_ascending), len(scores), judgments, settings)
 
@@ -2424,7 +2424,7 @@ def _judged_topics(judgments: Judgments, rankings: Rankings, evaluated: Evaluate
     seen = set()
 
     def missing() -> Rankings:
-        """The wanted topics that have not been seen.  It begins when all rankings have been."""
+        """The wanted topics that have no ranking.  It is read last, when `seen` has all others."""
         if settings.complete and settings.release.evaluates_missing:
             wanted = judgments.topics if only is None else judgments.topics.keys() & {only}
             for topic in wanted:
@@ -2514,7 +2514,7 @@ Zscores = Mapping[str, Mapping[str, tuple[float, float]]]  # {topic: {printed na
 class Evaluated:
     """The values of all columns for the evaluated topics, and what they are averaged over.
 
-    each_settings the different Settings of the columns; usually there are one
+    each_settings the different Settings of the columns, usually only one
     rows          by topic, one value for each column; 0 where the value is a text
     texts         by topic, the texts by the column's number
     over          see Averaging
@@ -4997,7 +4997,7 @@ class View(NamedTuple):
               by rank; the grade is None if the judgments do not have the document
     missed    (docno, grade) of the judged documents that are not in the ranking,
               by descending grade
-    left_out  how many documents of the run -M and -J keep out of the ranking
+    left_out  how many documents of the run -M, -J or a cutoff keep out of the ranking
     """
 
     label: str
