@@ -2325,7 +2325,7 @@ def test_run_that_is_not_grouped_by_topic(tmp_path, damage):
 LINE_SHAPES = [  # of a run; %d is a number to tell docnos apart
     *["1 Q0 d%d 1 2.5 tag"] * 30, *["2 Q0 d%d 1 2.5 tag"] * 10, "3 Q0 d%d 1 2.5 other",
     " 1 Q0 d%d 1 2.5 tag", "\t1 Q0 d%d 1 2.5 tag ", "1  Q0 d%d 1 2.5 tag", "1\tQ0\td%d\t1\t2.5\ttag",
-    "1 Q0 d%d 1 2.5 tag\r", "1 Q0 d%d 1 2.5 tag 1", "1 Q0 d%d 1 2.5 tag x Q0 y 1",
+    "1 Q0 d%d 1 2.5 tag\r", "1 Q0 d%d\r9 1 2.5 tag", "1 Q0 d%d 1 2.5 tag 1", "1 Q0 d%d 1 2.5 tag x Q0 y 1",
     "1 Q0 d%d 1 2.5 tag x Q0 y 1 2",
     "1 Q0 d%d 1 2.5 tag x Q0 y 1 2.5 tag", "", " \t", "# 1 Q0 d%d 1", "\v1\fQ0 d%d 1 2.5 tag",
 ]

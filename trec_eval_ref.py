@@ -3015,8 +3015,28 @@ RUN_FILES: dict[str, Layout] = {  # by the name of the format, -T
 }
 _ZSCORES = Layout("Z-score norms", ("topic", "measure", "mean", "deviation"))
 
-Columns = Sequence[Sequence[bytes]]  # of a block, the texts of each field
-Table = tuple[Sequence[int], Columns]  # with the line numbers
+
+class Columns:
+    """The columns of some lines.  Each is cut out when it is asked for, because most readers need few.
+
+    fields  the fields of all lines, line after line
+    width   how many of them a line has
+    """
+
+    def __init__(self, fields: list[bytes], width: int):
+        self.fields = fields
+        self.width = width
+
+    def __getitem__(self, i: int) -> list[bytes]:
+        """Column i, or the last one if i is -1."""
+        return self.fields[range(self.width)[i]::self.width]
+
+    def __iter__(self) -> Iterator[list[bytes]]:
+        """All columns."""
+        return map(self.__getitem__, range(self.width))
+
+
+Table = tuple[Sequence[int], Columns]  # with the numbers of the lines
 
 
 def _tables(source: Source, layout: Layout, release: Release, notes: Notes) -> Iterator[Table]:
@@ -3063,31 +3083,39 @@ def _text_blocks(source: Source, notes: Notes) -> Iterator[bytes]:
         yield block if block.endswith(b"\n") else block + b"\n"
 
 
+_NOT_WHITE = bytes(set(range(256)).difference(b" \t\n\r\v\f"))  # bytes.split separates fields at the others
+
+
 def _split(block: bytes, width: int) -> Optional[Columns]:
     """The columns of a block if each of its lines has so many fields, else None.
 
-    Splitting a block at once is faster than splitting its lines, and slices of
-    the fields are its columns.  A NUL byte at each line end makes one more field
-    a line.  If these stand at equal distances, each line has its fields.  No
-    other field is a NUL byte, because files that have one are refused.
+    Splitting a block at once is faster than splitting its lines, but does not
+    show where a line ends.  So it is only done if all lines have the same white
+    space, `width` characters with the line end.  Then no line has more fields
+    than `width`, and none has fewer if all of them together have enough.
 
-    >>> _split(b"1 0 a 1\\n1 0 b 0\\n", 4)
+    >>> list(_split(b"1 0 a 1\\n1 0 b 0\\n", 4))
     [[b'1', b'1'], [b'0', b'0'], [b'a', b'b'], [b'1', b'0']]
     """
-    marked = block.replace(b"\n", b" \0 ")
-    lines = (len(marked) - len(block)) // 2
-    step = width + 1
-    fields = marked.split()
-    if len(fields) != lines * step or fields[width::step].count(b"\0") != lines:
+    if b"\r" in block:
+        block = block.replace(b"\r\n", b"\n")
+    white = block.translate(None, _NOT_WHITE)
+    of_line = white[:white.index(b"\n") + 1]
+    if len(of_line) == width and white == of_line * (len(white) // width):
+        fields = block.split()
+        return Columns(fields, width) if len(fields) == len(white) else None
+    rows = list(map(bytes.split, block.split(b"\n")[:-1]))
+    if set(map(len, rows)) != {width}:
         return None
-    return [fields[i::step] for i in range(width)]
+    return Columns(list(itertools.chain.from_iterable(rows)), width)
 
 
 def _split_lines(block: bytes, number: int, file: str, layout: Layout, release: Release,
                  notes: Notes) -> Table:
     """The columns of the lines of a block that hold fields, with the lines' numbers."""
     width = len(layout.fields)
-    numbers, rows = [], []
+    numbers: list[int] = []
+    of_all: list[bytes] = []
     for number, line in enumerate(block.split(b"\n"), number):
         fields = line.split()
         is_comment = release.has_comments and layout.comment.match(line)
@@ -3104,8 +3132,8 @@ def _split_lines(block: bytes, number: int, file: str, layout: Layout, release: 
         if not (fields[0] and fields[layout.key[-1]]):
             raise TrecEvalError(f"{file}:{number}: expected a topic and a docno, found none: {_quoted(line)}")
         numbers.append(number)
-        rows.append(fields[:width])
-    return numbers, list(zip(*rows))
+        of_all += fields[:width]
+    return numbers, Columns(of_all, width)
 
 
 def _wrong_fields(place: str, line: bytes, fields: Sequence[bytes], layout: Layout,
@@ -3150,12 +3178,12 @@ def _without_header(numbers: Sequence[int], columns: Columns, file: str, layout:
                     notes: Notes) -> Table:
     """The first lines of a file without the header that its layout wants; another one is only noted."""
     place = f"{file}:{numbers[0]}"
-    first = [column[0] for column in columns]
+    first = columns.fields[:columns.width]
     if layout.has_header:
         if b" ".join(first) != _encode(" ".join(layout.fields)):
             raise TrecEvalError(f"{place}: expected the header {' '.join(layout.fields)}, with tabs, "
                                 f"found {_quoted(b' '.join(first))}")
-        return numbers[1:], [column[1:] for column in columns]
+        return numbers[1:], Columns(columns.fields[columns.width:], columns.width)
     has_number = any(_DECIMAL.match(first[field]) for field in layout.numeric)
     if layout.numeric and not has_number and len(numbers) > 1:
         fields = " or ".join([layout.fields[field] for field in layout.numeric])
@@ -3310,7 +3338,8 @@ class RunReader:
         fields = self.layout.fields
         docno = fields.index("rank") if self._by_rank else self.layout.key[-1]
         for numbers, columns in _tables(self.source, self.layout, self._release, self._notes):
-            topics, docnos = columns[0], columns[docno]
+            topics: Sequence[bytes] = columns[0]
+            docnos: Sequence[bytes] = columns[docno]
             self._lines_read = numbers[-1]
             self._blocks_read += 1
             self._report()
@@ -3318,8 +3347,8 @@ class RunReader:
                 from_ranks = _scores_of_ranks(columns[-1], numbers, self.source.name)
                 yield topics, docnos, from_ranks
                 continue
-            _, _, _, ranks, texts, tags = columns
-            self.tag = tags[-1]
+            texts: Sequence[bytes] = columns[4]
+            self.tag = columns.fields[-1]
             scores = _plain_scores(texts)
             if scores is None:  # scores of topics that are not wanted are not checked
                 rows = [row for row in zip(topics, docnos, texts, numbers)
@@ -3327,7 +3356,7 @@ class RunReader:
                 topics, docnos, texts, numbers = zip(*rows) if rows else ((), (), (), ())
                 scores = _scores(texts, numbers, self.source.name, self._notes)
             elif len(self._samples) < 100:
-                self._sample(topics, ranks, scores)
+                self._sample(topics, columns[3], scores)
             yield topics, docnos, scores
 
     def _sample(self, topics: Sequence[bytes], ranks: Sequence[bytes], scores: Sequence[float]) -> None:
