@@ -43,8 +43,7 @@ import weakref
 from array import array
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
 from typing import IO, Any, BinaryIO, ContextManager, NamedTuple, Optional, Pattern, TypeVar, Union, cast
 
 __version__ = "1.1"
@@ -82,7 +81,12 @@ def _mostly_up(x: float) -> int:
     return math.trunc(x + 0.9)
 
 
-def _single_precision(scores: Iterable[float]) -> Sequence[float]:
+def _double_precision(scores: Collection[float]) -> Collection[float]:
+    """Leave scores as they are, since Python's floats have 64 bits."""
+    return scores
+
+
+def _single_precision(scores: Collection[float]) -> Collection[float]:
     """Round scores to 32-bit floats.  Scores that agree in about seven digits become ties."""
     return array("f", scores)
 
@@ -90,7 +94,7 @@ def _single_precision(scores: Iterable[float]) -> Sequence[float]:
 class Release(NamedTuple):
     """What one release of trec_eval does differently from another.
 
-    keep_scores        copies scores in the precision they are kept in
+    keep_scores        gives scores in the precision they are kept in
     count_at_recall    rounds (recall level x R) to a count of documents
     evaluates_missing  whether -c evaluates topics that the run misses, or only counts them
     has_comments       whether lines that start with # are comments
@@ -99,7 +103,7 @@ class Release(NamedTuple):
     """
 
     name: str
-    keep_scores: Callable[[Iterable[float]], Sequence[float]]
+    keep_scores: Callable[[Collection[float]], Collection[float]]
     count_at_recall: Callable[[float], int]
     evaluates_missing: bool
     has_comments: bool
@@ -108,11 +112,11 @@ class Release(NamedTuple):
 
 
 RELEASES: dict[str, Release] = {release.name: release for release in (
-    Release("10.0", keep_scores=list, count_at_recall=_nearest, evaluates_missing=True,
+    Release("10.0", keep_scores=_double_precision, count_at_recall=_nearest, evaluates_missing=True,
             has_comments=True, reads_any_gain=False, lacks=frozenset()),
     Release("9.0.8", keep_scores=_single_precision, count_at_recall=_mostly_up, evaluates_missing=False,
             has_comments=False, reads_any_gain=True,
-            lacks=frozenset(("dcg", "ideal_dcg", "rbp", "rbp_resid", "unj"))),
+            lacks=frozenset(["dcg", "ideal_dcg", "rbp", "rbp_resid", "unj"])),
 )}
 
 
@@ -328,8 +332,8 @@ class Value(float):
     """A measure's value for one topic, which remembers how it came about.
 
     ranks, terms  what was added up: `terms[i]` comes from the document at `ranks[i]`
-                  (for ideal_dcg and Rndcg, a rank of the ideal ranking), or from
-                  what a label there names (a recall level)
+                  (for ideal_dcg and Rndcg, a rank of the ideal ranking).  A float
+                  there is a recall level, and a text says what it is
     working       how the sum became the value: a Python expression with {} for its
                   numbers, and those numbers, which may be Values, too
 
@@ -340,13 +344,15 @@ class Value(float):
     0.0
     """
 
-    ranks: Sequence[Union[int, str]]
+    ranks: Sequence[Union[float, str]]
     terms: Sequence[float]
     working: tuple[Any, ...]
     __slots__ = ("ranks", "terms", "working")  # to make a Value takes half the time without a dict of its own
 
-    def __getattr__(self, name: str) -> tuple[()]:
-        """Nothing, if ranks, terms or working have not been set."""
+    def __getattr__(self, name: str) -> tuple[float, ...]:
+        """What has not been set: terms are a 1 for each rank, ranks and working are nothing."""
+        if name == "terms":
+            return (1.0,) * len(self.ranks)
         if name in Value.__slots__:
             return ()
         raise AttributeError(f"'Value' object has no attribute {name!r}")
@@ -355,16 +361,16 @@ class Value(float):
         """The quotient, or 0 if the divisor is 0."""
         return self.then(float(self) / divisor if divisor else 0.0, "{} / {}", self, divisor)
 
-    def then(self, value: float, expression: str, *numbers: float) -> Value:
-        """The same terms with another value, worked out by an expression of the numbers."""
+    def then(self, value: float, *working: Any) -> Value:
+        """The same terms with another value: an expression, and then its numbers, say how it came about."""
         result = Value(value)
         result.ranks = self.ranks
         result.terms = self.terms
-        result.working = (expression, *numbers)
+        result.working = working
         return result
 
 
-def add_up(ranks: Sequence[Union[int, str]], terms: Sequence[float]) -> Value:
+def add_up(ranks: Sequence[Union[float, str]], terms: Sequence[float]) -> Value:
     """The sum of the terms, from left to right.
 
     Python's sum() would differ from trec_eval in the last digits, because from
@@ -390,7 +396,6 @@ def count(ranks: Sequence[int]) -> Value:
     """
     value = Value(len(ranks))
     value.ranks = ranks
-    value.terms = (1.0,) * len(ranks)
     return value
 
 
@@ -402,7 +407,6 @@ def share(ranks: Sequence[int], divisor: float) -> Value:
     """
     value = Value(len(ranks) / divisor if divisor else 0.0)
     value.ranks = ranks
-    value.terms = (1.0,) * len(ranks)
     value.working = "{} / {}", len(ranks), divisor
     return value
 
@@ -482,13 +486,12 @@ def measure(name: str, parameters: Parameters = Parameters(),
 
 
 # ---- The measures ----
-# One function for each measure, in the order in which trec_eval prints them.  N is the
-# number of documents retrieved, R that of the relevant ones, and hits(k) that of the
-# relevant ones among the first k; P@k is hits(k) / k.  Unjudged documents are not in
-# the judgments, or have a negative grade there.  What other symbols mean, the paragraph
-# after a formula says.  A measure without a source is trec_eval's own, or in any
-# textbook (Manning, Raghavan & Schuetze, 2008, Introduction to Information Retrieval,
-# chapter 8).
+# One function for each measure, in the order in which trec_eval prints them.  N is the number
+# of documents retrieved, R that of the relevant ones, and hits(k) that of the relevant ones
+# among the first k; P@k is hits(k) / k.  Unjudged documents are not in the judgments, or have
+# a negative grade there.  The paragraph after a formula says what other symbols mean.  A
+# measure without a source is trec_eval's own, or in any textbook (Manning, Raghavan &
+# Schuetze, 2008, Introduction to Information Retrieval, chapter 8).
 
 
 @measure("runid", summary="run tag", summary_only=True, is_of_set=True, rel_formats=None)
@@ -856,7 +859,7 @@ def average_interpolated_precision(topic: JudgedRanking, recall_levels: Sequence
     """
     downwards = recall_levels[::-1]  # the order in which trec_eval adds
     precisions = [interpolated_precision(topic, level) for level in downwards]
-    return add_up([f"recall {level:.2f}" for level in downwards], precisions) / len(downwards)
+    return add_up(downwards, precisions) / len(downwards)
 
 
 @measure("binG")
@@ -1309,7 +1312,8 @@ def rank_biased_precision_residual(topic: JudgedRanking, p: float) -> Value:
     ranks = topic.at_unjudged(_ranks_to(topic.num_ret))
     if not ranks:
         return Value(0.0)
-    *powers, beyond = topic.at_unjudged(_powers(p, topic.num_ret))  # p^(k-1) at their ranks k, and p^N
+    powers = topic.at_unjudged(_powers(p, topic.num_ret))  # p^(k-1) at their ranks k, and p^N
+    beyond = powers.pop()
     unjudged = add_up(ranks, powers)
     return unjudged.then(beyond + (1 - p) * unjudged, "{} + (1 - {}) * {}", beyond, p, unjudged)
 
@@ -2091,8 +2095,7 @@ def _rank(docnos: Iterable[Any], scores: Mapping[Any, float], release: Release,
     >>> _rank(["a", "b"], {"a": 2.0, "b": 3.0, "c": 2.0}, RELEASES["10.0"])  # c precedes a
     [(1, 'b'), (3, 'a')]
     """
-    kept = release.keep_scores(scores.values())
-    ascending = sorted(kept)
+    ascending = sorted(release.keep_scores(scores.values()))
     size = len(ascending)
     retrieved = [docno for docno in docnos if docno in scores]
     values = release.keep_scores([scores[docno] for docno in retrieved])
@@ -2103,7 +2106,7 @@ def _rank(docnos: Iterable[Any], scores: Mapping[Any, float], release: Release,
         if rank < size and ascending[size - rank - 1] == value:
             tied[value] = []
     if tied:
-        for docno, value in zip(scores, kept):
+        for docno, value in zip(scores, release.keep_scores(scores.values())):
             if value in tied:
                 tied[value].append(docno)
         places: dict[Any, int] = {}
@@ -2606,11 +2609,11 @@ class Evaluated:
 
     def summaries(self, instead: Mapping[str, Summary] = {}) -> Iterator[tuple[Column, Union[float, str]]]:
         """Each column that has a summary, with its value; `instead` replaces summaries, by measure."""
-        rows = [self.rows[topic] for topic in self.ordered()]
-        for i, column in enumerate(self.columns):
+        by_column = zip(*[self.rows[topic] for topic in self.ordered()])
+        for column, values in zip(self.columns, by_column):
             if column.measure.summary is not None:
                 summary = instead.get(column.measure.name, SUMMARIES[column.measure.summary])
-                yield column, summary([row[i] for row in rows], self.over)
+                yield column, summary(values, self.over)
 
     def summary_values(self) -> Iterator[tuple[str, Union[float, str]]]:
         """Printed name and value of each column that is shown in the summary."""
@@ -3054,7 +3057,7 @@ def _tables(source: Source, layout: Layout, release: Release, notes: Notes) -> I
             lines = block.count(b"\n")
             numbers, columns = _split_lines(block, number, source.name, layout, release, notes)
         else:
-            lines = len(columns[0])
+            lines = len(columns.fields) // columns.width
             numbers = range(number, number + lines)
         if numbers and not found:
             numbers, columns = _without_header(numbers, columns, source.name, layout, notes)
@@ -5543,10 +5546,15 @@ def _table_of_labels(value: Any, all_rows: bool, digits: int) -> list[str]:
     """The table of what was added up, for terms that have labels; none for others."""
     if not isinstance(value, Value) or not value.ranks or _is_sum_over_ranks(value):
         return []
-    labels = [" before ".join(_shown_docno(docno, all_rows) for docno in str(label).split(" before "))
+    labels = [f"recall {label:.2f}" if isinstance(label, float) else _shown_label(label, all_rows)
               for label in value.ranks]
     columns = {"": labels, **_sum_columns(value, "adds", _divisor_of_sum(value), digits)}
     return _table(list(columns), list(zip(*columns.values())), all_rows)
+
+
+def _shown_label(label: str, all_rows: bool) -> str:
+    """What a term of a sum stands for; in preferences, the two docnos are shortened."""
+    return " before ".join(_shown_docno(docno, all_rows) for docno in label.split(" before "))
 
 
 def _sum_columns(value: Value, head: str, divisor: float, digits: int) -> dict[str, list[str]]:
@@ -5566,7 +5574,7 @@ def _sum_columns(value: Value, head: str, divisor: float, digits: int) -> dict[s
 
 def _is_sum_over_ranks(value: Any) -> bool:
     """Whether its terms belong to ranks, and not to labels."""
-    return isinstance(value, Value) and bool(value.ranks) and not isinstance(value.ranks[0], str)
+    return isinstance(value, Value) and bool(value.ranks) and isinstance(value.ranks[0], int)
 
 
 def _divisor_of_sum(value: Any) -> float:
@@ -6721,7 +6729,7 @@ def _why_no_picture(explanation: Explanation) -> str:
         return "it does not say what was added up"
     if name == "utility" or name.startswith("set_"):
         return "the order of the documents plays no part in it"
-    has_labels = any(isinstance(rank, str) for rank in value.ranks) and name != "11pt_avg"
+    has_labels = any(isinstance(rank, str) for rank in value.ranks)
     return "it is no sum over the ranks" if has_labels or name in ("ndcg_rel", "Rndcg") else ""
 
 
