@@ -1219,6 +1219,8 @@ def test_what_a_message_suggests_works(name, message):
     ("utility.1x,0,0,0", "utility_1x,0,0,0", "'1x' is read as 1"),
     ("ndcg.1=2x", "ndcg_1=2x", "'2x' is read as 2"), ("set_F.1,2", "set_F_1,2", "ignored parameters: '2'"),
     ("rbp_resid.p=0.5,1=7", "rbp_resid_p=0.5,1=7", "ignored parameters: '1=7'"),
+    ("iprec_at_recall.50", "iprec_at_recall_50.00", "expected recall levels from 0 to 1, found 50"),
+    ("11pt_avg.1.5,0.5", "11pt_avg_1.5,0.5", "expected recall levels from 0 to 1, found 1.5"),
 ])
 def test_parameters_that_are_read_in_another_way_than_they_look(request_, name, warning):
     measure = request_.partition(".")[0]
@@ -1230,7 +1232,8 @@ def test_parameters_that_are_read_in_another_way_than_they_look(request_, name, 
 
 @pytest.mark.parametrize("request_", [
     "P.5,10", "P. 5, 10", " recall.100", "relstring.1e1", "relstring.7.", "P_10", "iprec_at_recall_0.10",
-    "utility_1,-1,0,0", "rbp_p=0.8", "ndcg.1=2,3=4", "11pt_avg_.25,.5", "P@5", "nDCG(gains={1: 1, 2: 3})@5",
+    "iprec_at_recall.0,1.0", "Rprec_mult.1.5",
+    "utility_1,-1,0,0", "rbp_p=0.8", "ndcg.1=2,3=4", "11pt_avg_.25,.5,1", "P@5", "nDCG(gains={1: 1, 2: 3})@5",
 ])
 def test_parameters_that_are_read_as_they_look(request_):
     result = run_main(["-m", request_, "qrels.txt", "run.txt"], FIXTURES / "worked")

@@ -1730,6 +1730,9 @@ def _add_parameters(texts: dict[str, list[str]], name: str, text: str, release: 
         given.append(text)
 
 
+_INTERPOLATED = ("iprec_at_recall", "11pt_avg")  # measures whose levels are recalls
+
+
 def _variants(measure: Measure, texts: Iterable[str], release: Release, notes: Notes) -> Variants:
     """The variants of a measure that the texts of its parameters ask for, or else its defaults."""
     found: Variants = []
@@ -1741,6 +1744,11 @@ def _variants(measure: Measure, texts: Iterable[str], release: Release, notes: N
             raise TrecEvalError(f"measure {measure.name}: expected {_SYNTAX[measure.parameters.kind]}, "
                                 f"found {_quoted(text)}{_cut_hint(measure.name, text)}") from None
         found += [variant for variant in variants if variant not in found]
+        if measure.name in _INTERPOLATED:
+            of_all = [arguments[0] for _, arguments in variants]
+            levels = of_all[0] if measure.parameters.kind == "all levels" else of_all
+            remarks += [f"expected recall levels from 0 to 1, found {level:g}"
+                        for level in levels if level > 1]
         for remark in remarks:
             notes.add("parameters", f"measure {measure.name}", remark)
     if not found:
@@ -5289,7 +5297,6 @@ _TERMS = {"bpref": "b", "infAP": "s"}  # by measure, what its formula calls the 
 _NOT_OF_RELEVANT = ("num_ret", "num_nonrel_judged_ret", "ideal_dcg", "ndcg_rel", "Rndcg", "rbp_resid", "unj",
                     "Judged")
 _OF_IDEAL = ("ideal_dcg", "Rndcg")  # measures whose ranks are those of the ideal ranking
-_INTERPOLATED = ("iprec_at_recall", "11pt_avg")
 _DOCUMENT = ("docno", "score", "grade", "")  # the heads above what `_document` returns
 _LOGARITHMS = {"gm_map": "map", "gm_bpref": "bpref"}
 
