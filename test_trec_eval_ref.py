@@ -363,6 +363,7 @@ def test_a_cut_module_has_less():
     assert sizes == sorted(set(sizes))
 
 
+@pytest.mark.filterwarnings("ignore:relevance level 2")
 @pytest.mark.parametrize("release", RELEASES)
 @pytest.mark.parametrize("collection", ["graded", "sampled"])
 def test_core_evaluates_dicts(collection, release):
@@ -1207,7 +1208,7 @@ HINTS = [row for row in NO_NAMES if re.search("did you mean|by itself|(cutoff|le
 def test_what_a_message_suggests_works(name, message):
     suggested = re.search(r"(?:did you mean|by itself:|(?:cutoff|level), such as) (.*?)\??$", message)[1]
     options = [f"-m{word}" for word in shlex.split(suggested.replace(" and ", " "))]  # as a shell does
-    result = run_main([*options, "qrels.txt", "run.txt"], FIXTURES / "worked")
+    result = run_main([*options, "qrels.txt", "run.txt"], FIXTURES / "graded")
     assert (result.status, result.err) == (0, "") and result.out
 
 
@@ -2575,6 +2576,9 @@ WARNINGS = [  # what, qrels, run, options, message
     ("missing topics", QRELS + b"3 0 a 1\n4 0 a 1\n", RUN, [],
      r"run\.txt: 2 of 4 topics in qrels\.txt .*'3'.*-c"),
     ("utility", QRELS, RUN, ["-m", "utility.1,-1,0,2"], r"utility: .*-N"),
+    ("level above all grades", QRELS, RUN, ["-l", "2"],
+     r"relevance level 2: no document is relevant: the largest grade in the judgments is 1$"),
+    ("level of a name", QRELS, RUN, ["-m", "P(rel=3)@5", "-m", "P(rel=1)@5"], r"relevance level 3: no doc"),
     ("topic as level of -D", QRELS, RUN, ["-D", "2"], r"option -D: 2 is a level, .* -D 0\.2 "),
     ("byte-order mark in the qrels", b"\xef\xbb\xbf" + QRELS, RUN, [], r"qrels\.txt:1: .*byte-order mark"),
     ("byte-order mark in the run", QRELS, b"\xef\xbb\xbf" + RUN, [], r"run\.txt:1: .*byte-order mark"),
@@ -2602,6 +2606,22 @@ def test_warning(tmp_path, qrels, run, options, message):
 def test_no_warning(tmp_path, options):
     write(tmp_path, QRELS, RUN)
     assert run_main([*options, *FILES], tmp_path).err == ""
+
+
+@pytest.mark.parametrize("measures, keywords", [
+    (["map", "P(rel=2)@5"], {"relevance_level": 2}), (["ndcg"], {"relevance_level": 0}),
+    (["nDCG(gains={1: 9})@5"], {}), ([], {"relevance_level": 3}),
+    (["map_avgjg"], {"rel_format": "qrels_jg", "relevance_level": 3}),
+])
+def test_no_warning_of_a_level_that_some_grade_has(measures, keywords):
+    judgments = {"a": 2, "b": 0}
+    qrels = {"1": {"b": 0}, "2": {"x": judgments} if "rel_format" in keywords else judgments}
+    if "rel_format" in keywords:
+        del qrels["1"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        evaluate(qrels, {"2": {"a": 1.0, "b": 0.5}}, measures, **keywords)
+        evaluate({"2": {}}, {"2": {"a": 1.0, "b": 0.5}}, measures, **keywords)
 
 
 DISTANCES = [f"{topic} Q0 d{i} {i + 1} {i}.5 t\n" for topic in range(20) for i in range(5)]

@@ -2505,6 +2505,14 @@ class Doubts:
                 not column.measure.is_of_set or _seen_documents(column) < longest for column in columns):
             notes.add("tied scores", run, "all documents have the same score, in each of "
                       f"{len(self.tied)} topics; the order of docnos decides")
+        levels = [column.settings.relevance_level for column in columns]
+        levels += [column.settings.grades_as[1] for column in columns if "from" in column.settings.grades_as]
+        highest = max(levels, default=0)
+        if settings.rel_format == "qrels" and highest > 1:
+            grades = [max(of_topic.values()) for of_topic in judgments.topics.values() if of_topic]
+            if grades and max(grades) < highest:
+                notes.add("level", f"relevance level {highest}",
+                          f"no document is relevant: the largest grade in the judgments is {max(grades)}")
         if self.unmatched:
             docnos_of = REL_FORMATS[settings.rel_format].docnos
             topic, scores = next(iter(self.unmatched.items()))
