@@ -2221,6 +2221,11 @@ def test_dicts_and_data_frames_are_no_files():
         evaluate_files(["1 0 a 1"], Frame(["topic"]))
 
 
+def test_a_header_alone_in_its_block():
+    content = b"query-id\tcorpus-id\tscore\n" + b"\n" * 20000 + b"1\ta\t1\n"
+    assert read_qrels(io.BytesIO(content), rel_format="beir") == {"1": {"a": 1}}
+
+
 LONG = trec_eval_ref._LONGEST_LINE
 
 
@@ -3973,6 +3978,17 @@ def test_long_explanations_take_time_for_what_they_show():
     with mock.patch.object(trec_eval_ref, "_detail", wraps=trec_eval_ref._detail) as detail:
         assert "  ... 4975 rows left out" in "\n".join(trec_eval_ref.explanation_lines(explanation))
     assert detail.call_count == 25 * 4
+
+
+def test_terms_of_texts_and_ranks():
+    with mock.patch.dict(MEASURES):
+        @trec_eval_ref.measure("mixed")
+        def mixed(topic):
+            """Terms of several kinds."""
+            return trec_eval_ref.add_up(["a text", 1, 0.25], [1.0, 2.0, 3.0])
+        explanation, = trec_eval_ref.explain({"1": {"a": 1}}, {"1": {"a": 1}}, ["mixed"])["1"]
+        rows = table_of(trec_eval_ref.explanation_lines(explanation), "adds total")
+        assert [row[0] for row in rows] == ["a text", "1", "recall 0.25"]
 
 
 def test_explain_warns_as_evaluate_does():

@@ -19,9 +19,9 @@ From a shell, with trec_eval's options:
     python3 trec_eval_ref.py -q -m all_trec qrels.txt run.txt
 
 The measures come first, one function each: its docstring has the formula, the
-edge cases, an example to check by hand, and the source.  Each room of the file
-uses only what stands above it.  So the file can be cut before any heading from
-Files on, and what stands above the cut is a working module.
+edge cases, an example to check by hand, and the source.  The file is divided
+into rooms by headings.  Each room uses only what stands above it, so the file can
+be cut before any heading from Files on, and what is left is a working module.
 """
 
 from __future__ import annotations
@@ -124,14 +124,14 @@ class Settings(NamedTuple):
     """Everything besides the files that changes a number.
 
     release            the rules of which trec_eval
-    relevance_level    the least grade that counts as relevant (-l)
+    relevance_level    the least grade that counts as relevant, from 0 (-l)
     complete           average over all topics of the qrels (-c)
     judged_only        remove unjudged documents from the ranking (-J)
     depth              keep only the first so many documents of each topic; None is all (-M)
     collection_size    documents in the collection, for utility only (-N)
     rel_format         the format of the judgments (-R)
     grades_as          what takes the place of grades; see `_regraded`
-    cutoff             keep only the first so many that depth and judged_only leave, as RR@10 does
+    cutoff             keep only the first so many after depth and judged_only, as RR@10 does
     """
 
     release: Release = RELEASES["10.0"]
@@ -202,7 +202,7 @@ class JudgedRanking:
         return bisect_left(self.nonrelevant_ranks, rank)
 
     def at_unjudged(self, items: Sequence[Any]) -> list[Any]:
-        """Those of the items that stand at the ranks of unjudged documents; items[0] is at rank 1.
+        """The items, one for each rank from 1, without those at the ranks of judged documents.
 
         >>> example_ranking("1--0-").at_unjudged(range(1, 5))  # the ranks up to 4
         [2, 3]
@@ -224,7 +224,7 @@ class JudgedRanking:
 
     @functools.cached_property
     def peaks(self) -> list[int]:
-        """For each relevant document, the rank from its own on at which P@k is largest.
+        """For each relevant document, the first rank from its own on at which P@k is largest.
 
         >>> example_ranking("10011").peaks  # P@k is 1 at rank 1, 2/4 at rank 4, 3/5 at rank 5
         [1, 5, 5]
@@ -331,9 +331,9 @@ __all__ += ["Value", "add_up", "count", "share"]
 class Value(float):
     """A measure's value for one topic, which remembers how it came about.
 
-    ranks, terms  what was added up: `terms[i]` comes from the document at `ranks[i]`
-                  (for ideal_dcg and Rndcg, a rank of the ideal ranking).  A float
-                  there is a recall level, and a text says what it is
+    ranks, terms  what was added up: `terms[i]` comes from `ranks[i]`.  An int there is
+                  a rank (of the ideal ranking for ideal_dcg and Rndcg), a float is
+                  a recall level, and a text says what else the term is for
     working       how the sum became the value: a Python expression with {} for its
                   numbers, and those numbers, which may be Values, too
 
@@ -350,7 +350,7 @@ class Value(float):
     __slots__ = ("ranks", "terms", "working")  # to make a Value takes half the time without a dict of its own
 
     def __getattr__(self, name: str) -> tuple[float, ...]:
-        """What has not been set: terms are a 1 for each rank, ranks and working are nothing."""
+        """What a slot that was not set stands for: terms for a 1 at each rank, the others for nothing."""
         if name == "terms":
             return (1.0,) * len(self.ranks)
         if name in Value.__slots__:
@@ -362,7 +362,7 @@ class Value(float):
         return self.then(float(self) / divisor if divisor else 0.0, "{} / {}", self, divisor)
 
     def then(self, value: float, *working: Any) -> Value:
-        """The same terms with another value: an expression, and then its numbers, say how it came about."""
+        """The same terms with another value; `working` is an expression, followed by its numbers."""
         result = Value(value)
         result.ranks = self.ranks
         result.terms = self.terms
@@ -667,12 +667,13 @@ def interpolated_precision(topic: JudgedRanking, level: float) -> Value:
         iprec_at_recall(level) = max of P@k over ranks k from the m-th relevant document on
 
     m is level * R rounded to the nearest integer, halves up, in release 10.0, and
-    trunc(level * R + 0.9) in 9.0.8.  With m = 0 all ranks count.  P@k is largest at a
-    relevant document.  The value is 0 if fewer than max(m, 1) relevant ones are retrieved.
+    trunc(level * R + 0.9) in 9.0.8.  With m = 0 all ranks count.  P@k is largest at
+    a relevant document, because it falls at all others.  The value is 0 if fewer than
+    max(m, 1) relevant ones are retrieved.
 
     >>> topic = example_ranking("1010010010", unretrieved="1")
-    >>> interpolated_precision(topic, 0.3)  # m = round(1.5) = 2, at rank 3
-    0.6666666666666666
+    >>> interpolated_precision(topic, 0.5)  # m = 3, since 2.5 is rounded up: 3/6 at rank 6
+    0.5
     >>> interpolated_precision(topic, 1.0)  # m = 5, only 4 are retrieved
     0.0
 
@@ -844,20 +845,21 @@ def utility(topic: JudgedRanking, a: float, b: float, c: float, d: float) -> Val
 
 @measure("11pt_avg", Parameters("all levels", ((0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0),)))
 def average_interpolated_precision(topic: JudgedRanking, recall_levels: Sequence[float]) -> Value:
-    """The mean of the interpolated precisions at eleven recall levels, or at others.
+    """The mean of the interpolated precisions at recall levels, by default eleven.
 
         11pt_avg = mean over the levels of iprec_at_recall(level)
         iprec_at_recall(level) = max of P@k over ranks k from the m-th relevant document on
 
     m is level * R rounded to the nearest integer, halves up, in release 10.0, and
-    trunc(level * R + 0.9) in 9.0.8.  With m = 0 all ranks count.  P@k is largest at a
-    relevant document.  A level adds 0 if fewer than max(m, 1) relevant ones are retrieved.
+    trunc(level * R + 0.9) in 9.0.8.  With m = 0 all ranks count.  P@k is largest at
+    a relevant document, because it falls at all others.  A level adds 0 if fewer than
+    max(m, 1) relevant ones are retrieved.
 
     >>> topic = example_ranking("1010010010", unretrieved="1")
     >>> average_interpolated_precision(topic, (0.0, 0.5, 1.0))  # (1 + 3/6 + 0) / 3
     0.5
     """
-    downwards = recall_levels[::-1]  # the order in which trec_eval adds
+    downwards = recall_levels[::-1]  # because trec_eval adds from the highest level down
     precisions = [interpolated_precision(topic, level) for level in downwards]
     return add_up(downwards, precisions) / len(downwards)
 
@@ -1239,12 +1241,12 @@ def _gains_from_0_to_1(topic: JudgedRanking, gains: Gains) -> dict[int, float]:
     {1: 0.5, 0: 0.0, 2: 1.0}
     """
     largest = max(topic.grade_counts, default=0)
-    # Of the grades that no parameter names, only the largest can have the largest gain.
+    # Grades that no parameter names are their own gains, and only the largest of them matters.
     own = next((grade for grade in range(largest, 0, -1) if grade not in gains), 0)
     values = [0.0, float(own), *(gain for grade, gain in gains.items() if grade >= 0)]
     low, high = min(values), max(values)
-    if low == 0 and high <= 1:  # low is 0 if no gain is negative
-        low, high = 0.0, 1.0
+    if low == 0 and high <= 1:
+        low, high = 0.0, 1.0  # nothing is scaled
     return {grade: (gains.get(grade, grade) - low) / (high - low) for grade in topic.grade_counts}
 
 
@@ -1264,11 +1266,11 @@ def rank_biased_precision(topic: JudgedRanking, p: float, gains: Gains) -> Value
 
         rbp = (1 - p) * sum over ranks k of gain(k) * p^(k-1)
 
-    The gain of a grade is the grade, unless a parameter sets it.  lo and hi are the
-    smallest and the largest of: 0, the gains of the grades 0, 1, ... up to the largest
-    judged for the topic, and all gains set by parameters.  If lo < 0 or hi > 1, each gain
-    is scaled to (gain - lo) / (hi - lo).  Unjudged documents add 0, also then.  The
-    relevance level (-l) is not used.
+    The gain of a grade is the grade, unless a parameter sets it.  lo is the smallest and hi
+    the largest gain of all grades from 0 to the largest judged for the topic, and of all
+    that parameters set; lo is at most 0.  If lo < 0 or hi > 1, each gain is scaled to
+    (gain - lo) / (hi - lo).  Unjudged documents add 0, scaled or not.  The relevance level
+    (-l) is not used.
 
     >>> rank_biased_precision(example_ranking("101"), 0.5, {})  # 0.5 * (1 + 0.25)
     0.625
@@ -1288,7 +1290,7 @@ def rank_biased_precision(topic: JudgedRanking, p: float, gains: Gains) -> Value
 
 @functools.lru_cache(maxsize=2)
 def _ranks_to(n: int) -> tuple[int, ...]:
-    """The ranks from 1 to n, which are kept as `_powers` are."""
+    """The ranks from 1 to n, cached like `_powers`."""
     return tuple(range(1, n + 1))
 
 
@@ -1307,15 +1309,15 @@ def rank_biased_precision_residual(topic: JudgedRanking, p: float) -> Value:
     >>> rank_biased_precision_residual(example_ranking("101"), 0.5)
     0.0
 
-    Some descriptions have rbp + p^N instead.  Source: Moffat & Zobel (2008).
+    Some descriptions define it as rbp + p^N.  Source: Moffat & Zobel (2008).
     """
     ranks = topic.at_unjudged(_ranks_to(topic.num_ret))
     if not ranks:
         return Value(0.0)
-    powers = topic.at_unjudged(_powers(p, topic.num_ret))  # p^(k-1) at their ranks k, and p^N
-    beyond = powers.pop()
-    unjudged = add_up(ranks, powers)
-    return unjudged.then(beyond + (1 - p) * unjudged, "{} + (1 - {}) * {}", beyond, p, unjudged)
+    powers = topic.at_unjudged(_powers(p, topic.num_ret))  # p^(k-1) at their ranks k, and p^N,
+    beyond = powers.pop()  # which is at rank N + 1, where no document is judged
+    weights = add_up(ranks, powers)
+    return weights.then(beyond + (1 - p) * weights, "{} + (1 - {}) * {}", beyond, p, weights)
 
 
 @measure("unj", cutoffs(5, 10, 20), is_of_set=True)
@@ -2097,8 +2099,10 @@ def _rank(docnos: Iterable[Any], scores: Mapping[Any, float], release: Release,
     """(rank, docno) of those of the docnos that are retrieved, by rank.
 
     Documents are ranked by descending score, and those of equal score by docno
-    in descending byte order (ascending with `ties_ascending`).  Only scores are
-    sorted; other docnos are looked at only if they are tied with the given ones.
+    in descending byte order (ascending with `ties_ascending`).  A rank is 1 plus
+    the number of greater scores, and the place among equal ones.  So only scores
+    are sorted, and other docnos are looked at only if they are tied with the
+    given ones, which is faster, because few documents are judged.
 
     >>> _rank(["a", "b"], {"a": 2.0, "b": 3.0, "c": 2.0}, RELEASES["10.0"])  # c precedes a
     [(1, 'b'), (3, 'a')]
@@ -2110,7 +2114,7 @@ def _rank(docnos: Iterable[Any], scores: Mapping[Any, float], release: Release,
     ranks = [size + 1 - bisect_right(ascending, value) for value in values]
     tied: dict[float, list[Any]] = {}
     for rank, value in zip(ranks, values):
-        # ascending[size - rank] is the last score equal to this one.  Is the one before it equal, too?
+        # ascending[size - rank] is this score, the last of its equals.  If one stands before it, it is a tie.
         if rank < size and ascending[size - rank - 1] == value:
             tied[value] = []
     if tied:
@@ -2558,7 +2562,7 @@ class Evaluated:
         self._text_columns = [i for i, column in enumerate(columns) if column.measure.summary is None]
 
     def add(self, topic: JudgedTopic) -> None:
-        """Evaluate a topic.  New values replace those of an earlier time."""
+        """Evaluate a topic.  If it was evaluated before, the new values replace those."""
         pattern = _sparse_pattern(topic)
         known = self._known.get(pattern)
         if known is None:
@@ -2623,13 +2627,12 @@ class Evaluated:
             if not column.measure.summary_only:
                 yield self._shown(column, texts.get(i, value))
 
-    def summaries(self, instead: Mapping[str, Summary] = {}) -> Iterator[tuple[Column, Union[float, str]]]:
-        """Each column that has a summary, with its value; `instead` replaces summaries, by measure."""
+    def summaries(self) -> Iterator[tuple[Column, Union[float, str]]]:
+        """Each column that has a summary, which texts have not, with its value."""
         by_column = zip(*[self.rows[topic] for topic in self.ordered()])
         for column, values in zip(self.columns, by_column):
             if column.measure.summary is not None:
-                summary = instead.get(column.measure.name, SUMMARIES[column.measure.summary])
-                yield column, summary(values, self.over)
+                yield column, SUMMARIES[column.measure.summary](values, self.over)
 
     def summary_values(self) -> Iterator[tuple[str, Union[float, str]]]:
         """Printed name and value of each column that is shown in the summary."""
@@ -2653,10 +2656,11 @@ _MOST_PATTERNS = 5000
 
 
 def _sparse_pattern(topic: JudgedTopic) -> Optional[tuple[Any, ...]]:
-    """What measures may look at, if few documents are judged, so that other topics may look the same.
+    """All that measures can see of a topic, if few of its documents are judged; else None.
 
     With one or two relevant documents for each topic, as many collections have,
-    most topics look like one before, and their values need not be computed anew.
+    most topics look like one before.  Measures give the same values for what
+    looks the same, so these need not be computed anew.
     """
     first = topic.judged[0]
     if topic.is_missing or not isinstance(first, JudgedRanking) or len(first.grades) > 8:
@@ -2731,7 +2735,7 @@ def evaluate(qrels: Mapping[str, Any], run: Mapping[str, Mapping[str, float]],
     """Evaluate a run {topic: {docno: score}} on qrels {topic: {docno: grade}}.
 
     `measures` are measures and nicknames as after trec_eval's -m.  Several
-    parameters for one measure are merged.  The keywords are trec_eval's options
+    parameters for one measure are merged, and replace its defaults.  The keywords are trec_eval's options
     -l, -c, -J, -M, -N, -R and -Z.  With another `rel_format`, the judgments are
     as the reader of that format returns them.
 
@@ -2817,7 +2821,7 @@ _LARGEST_WHOLE = 1 << 28  # bytes of what is read whole, JSON and reports: ten m
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
-_JSON = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*["}]')  # how it begins; no line of another format does
+_JSON = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*["}]')  # how it begins; a topic hardly ever does
 
 
 class Layout(NamedTuple):
@@ -3035,8 +3039,8 @@ RUN_FILES: dict[str, Layout] = {  # by the name of the format, -T
 _ZSCORES = Layout("Z-score norms", ("topic", "measure", "mean", "deviation"))
 
 
-class Columns:
-    """The columns of some lines.  Each is cut out when it is asked for, because most readers need few.
+class Fields:
+    """The fields of some lines, by column.  A column is cut out when it is asked for, since few are needed.
 
     fields  the fields of all lines, line after line
     width   how many of them a line has
@@ -3047,7 +3051,7 @@ class Columns:
         self.width = width
 
     def __getitem__(self, i: int) -> list[bytes]:
-        """Column i, or the last one if i is -1."""
+        """Column i, or from the last one on, if i is negative."""
         return self.fields[range(self.width)[i]::self.width]
 
     def __iter__(self) -> Iterator[list[bytes]]:
@@ -3055,13 +3059,16 @@ class Columns:
         return map(self.__getitem__, range(self.width))
 
 
-Table = tuple[Sequence[int], Columns]  # with the numbers of the lines
+Table = tuple[Sequence[int], Fields]  # with the numbers of the lines
 
 
 def _tables(source: Source, layout: Layout, release: Release, notes: Notes) -> Iterator[Table]:
-    """The fields of a file, block by block, column by column."""
+    """The fields of a file, block by block, without its header, blank lines and comments.
+
+    Raises TrecEvalError if a line does not fit, or if there is none.
+    """
     number = 1
-    found = False
+    is_first, found = True, False
     for block in _text_blocks(source, notes):
         if number == 1 and _JSON.match(block):
             raise TrecEvalError(f"{source.name}: expected lines of {layout.content}, found JSON"
@@ -3075,8 +3082,9 @@ def _tables(source: Source, layout: Layout, release: Release, notes: Notes) -> I
         else:
             lines = len(columns.fields) // columns.width
             numbers = range(number, number + lines)
-        if numbers and not found:
+        if numbers and is_first:
             numbers, columns = _without_header(numbers, columns, source.name, layout, notes)
+            is_first = False
         if numbers:
             found = True
             yield numbers, columns
@@ -3105,13 +3113,14 @@ def _text_blocks(source: Source, notes: Notes) -> Iterator[bytes]:
 _NOT_WHITE = bytes(set(range(256)).difference(b" \t\n\r\v\f"))  # bytes.split separates fields at the others
 
 
-def _split(block: bytes, width: int) -> Optional[Columns]:
-    """The columns of a block if each of its lines has so many fields, else None.
+def _split(block: bytes, width: int) -> Optional[Fields]:
+    """The fields of a block of whole lines if each of them has so many, else None.
 
     Splitting a block at once is faster than splitting its lines, but does not
     show where a line ends.  So it is only done if all lines have the same white
     space, `width` characters with the line end.  Then no line has more fields
-    than `width`, and none has fewer if all of them together have enough.
+    than `width`, and none has fewer if all of them together have enough.  Other
+    blocks are split line by line.
 
     >>> list(_split(b"1 0 a 1\\n1 0 b 0\\n", 4))
     [[b'1', b'1'], [b'0', b'0'], [b'a', b'b'], [b'1', b'0']]
@@ -3122,20 +3131,25 @@ def _split(block: bytes, width: int) -> Optional[Columns]:
     of_line = white[:white.index(b"\n") + 1]
     if len(of_line) == width and white == of_line * (len(white) // width):
         fields = block.split()
-        return Columns(fields, width) if len(fields) == len(white) else None
+        return Fields(fields, width) if len(fields) == len(white) else None
     rows = list(map(bytes.split, block.split(b"\n")[:-1]))
     if set(map(len, rows)) != {width}:
         return None
-    return Columns(list(itertools.chain.from_iterable(rows)), width)
+    return Fields(list(itertools.chain.from_iterable(rows)), width)
 
 
-def _split_lines(block: bytes, number: int, file: str, layout: Layout, release: Release,
+def _split_lines(block: bytes, first: int, file: str, layout: Layout, release: Release,
                  notes: Notes) -> Table:
-    """The columns of the lines of a block that hold fields, with the lines' numbers."""
+    """The numbers and fields of those lines of a block that are neither blank nor comments.
+
+    `first` is the number of the first line.  What follows the last field of the
+    layout is dropped, with a warning if it looks like a mistake.  Raises
+    TrecEvalError if a line has too few fields, or more than are allowed.
+    """
     width = len(layout.fields)
     numbers: list[int] = []
     of_all: list[bytes] = []
-    for number, line in enumerate(block.split(b"\n"), number):
+    for number, line in enumerate(block.split(b"\n"), first):
         fields = line.split()
         is_comment = release.has_comments and layout.comment.match(line)
         if not fields or is_comment:
@@ -3152,7 +3166,7 @@ def _split_lines(block: bytes, number: int, file: str, layout: Layout, release: 
             raise TrecEvalError(f"{file}:{number}: expected a topic and a docno, found none: {_quoted(line)}")
         numbers.append(number)
         of_all += fields[:width]
-    return numbers, Columns(of_all, width)
+    return numbers, Fields(of_all, width)
 
 
 def _wrong_fields(place: str, line: bytes, fields: Sequence[bytes], layout: Layout,
@@ -3193,7 +3207,7 @@ def _is_shifted(line: bytes, fields: Sequence[bytes]) -> bool:
     return bool(_DECIMAL.fullmatch(tag)) and not tag.isalpha()  # Inf may be a tag
 
 
-def _without_header(numbers: Sequence[int], columns: Columns, file: str, layout: Layout,
+def _without_header(numbers: Sequence[int], columns: Fields, file: str, layout: Layout,
                     notes: Notes) -> Table:
     """The first lines of a file without the header that its layout wants; another one is only noted."""
     place = f"{file}:{numbers[0]}"
@@ -3202,7 +3216,7 @@ def _without_header(numbers: Sequence[int], columns: Columns, file: str, layout:
         if b" ".join(first) != _encode(" ".join(layout.fields)):
             raise TrecEvalError(f"{place}: expected the header {' '.join(layout.fields)}, with tabs, "
                                 f"found {_quoted(b' '.join(first))}")
-        return numbers[1:], Columns(columns.fields[columns.width:], columns.width)
+        return numbers[1:], Fields(columns.fields[columns.width:], columns.width)
     has_number = any(_DECIMAL.match(first[field]) for field in layout.numeric)
     if layout.numeric and not has_number and len(numbers) > 1:
         fields = " or ".join([layout.fields[field] for field in layout.numeric])
@@ -3329,7 +3343,7 @@ class RunReader:
                             "the least is ranked first: are these scores?")
 
     def _topics(self) -> Iterator[tuple[bytes, dict[bytes, float], int]]:
-        """The topics of a run of lines, as soon as each is complete."""
+        """The topics of a run of lines, each as soon as another one that is wanted begins."""
         finished: set[bytes] = set()
         current = None
         ranking: dict[bytes, float] = {}
@@ -3343,7 +3357,7 @@ class RunReader:
                         yield current, ranking, lines
                         finished.add(current)
                         self._topics_done = len(finished)
-                    if topic in finished:
+                    if topic in finished:  # it was not complete, so the run is not grouped by topic
                         yield from self._collected()
                         return
                     current, ranking, lines = topic, {}, 0
@@ -3353,12 +3367,15 @@ class RunReader:
             yield current, ranking, lines
 
     def _blocks(self) -> Iterator[tuple[Sequence[bytes], Sequence[bytes], Sequence[float]]]:
-        """Topics, docnos and scores, block by block.  Lines of topics that are not wanted may be left out."""
+        """Topics, docnos and scores, block by block.  Lines of topics that are not wanted may be left out.
+
+        Besides, remembers the tag of the last line, reports the progress, and takes samples.
+        """
         fields = self.layout.fields
-        docno = fields.index("rank") if self._by_rank else self.layout.key[-1]
+        place = fields.index("rank") if self._by_rank else self.layout.key[-1]
         for numbers, columns in _tables(self.source, self.layout, self._release, self._notes):
             topics: Sequence[bytes] = columns[0]
-            docnos: Sequence[bytes] = columns[docno]
+            docnos: Sequence[bytes] = columns[place]
             self._lines_read = numbers[-1]
             self._blocks_read += 1
             self._report()
@@ -3366,16 +3383,16 @@ class RunReader:
                 from_ranks = _scores_of_ranks(columns[-1], numbers, self.source.name)
                 yield topics, docnos, from_ranks
                 continue
-            texts: Sequence[bytes] = columns[4]
-            self.tag = columns.fields[-1]
+            texts: Sequence[bytes] = columns[fields.index("score")]
+            self.tag = columns.fields[-1]  # the last field of the last line
             scores = _plain_scores(texts)
-            if scores is None:  # scores of topics that are not wanted are not checked
+            if scores is None:  # at least one needs a check, but those of topics that are not wanted do not
                 rows = [row for row in zip(topics, docnos, texts, numbers)
                         if self.wanted is None or row[0] in self.wanted]
                 topics, docnos, texts, numbers = zip(*rows) if rows else ((), (), (), ())
                 scores = _scores(texts, numbers, self.source.name, self._notes)
             elif len(self._samples) < 100:
-                self._sample(topics, columns[3], scores)
+                self._sample(topics, columns[fields.index("rank")], scores)
             yield topics, docnos, scores
 
     def _sample(self, topics: Sequence[bytes], ranks: Sequence[bytes], scores: Sequence[float]) -> None:
@@ -5558,10 +5575,10 @@ def _table_of_ranks(column: Column, value: Any, view: View, divisor: float, all_
 
 
 def _table_of_labels(value: Any, all_rows: bool, digits: int) -> list[str]:
-    """The table of what was added up, for terms that have labels; none for others."""
+    """The table of what was added up for recall levels or texts; empty if it was for ranks."""
     if not isinstance(value, Value) or not value.ranks or _is_sum_over_ranks(value):
         return []
-    labels = [f"recall {label:.2f}" if isinstance(label, float) else _shown_label(label, all_rows)
+    labels = [f"recall {label:.2f}" if isinstance(label, float) else _shown_label(str(label), all_rows)
               for label in value.ranks]
     columns = {"": labels, **_sum_columns(value, "adds", _divisor_of_sum(value), digits)}
     return _table(list(columns), list(zip(*columns.values())), all_rows)
