@@ -516,7 +516,10 @@ def test_what_a_value_was_not_told_is_empty():
 
 
 class ReadOnce(dict):
-    """A dict whose values can be read once for each call of `values`."""
+    """A dict whose keys or values can be read once for each call of `keys` or `values`."""
+
+    def keys(self):
+        return iter(list(super().keys()))
 
     def values(self):
         return iter(list(super().values()))
@@ -3980,15 +3983,30 @@ def test_long_explanations_take_time_for_what_they_show():
     assert detail.call_count == 25 * 4
 
 
-def test_terms_of_texts_and_ranks():
+@pytest.mark.parametrize("ranks, head, firsts", [
+    (["a text", 1, 0.25], "adds total", ["a text", "1", "recall 0.25"]),
+    ([0.25, 0.5, "a text"], "adds total", ["recall 0.25", "recall 0.50", "a text"]),
+    ([Fraction(1), 2, 3], "rank docno", ["1", "2", "3"]),  # as numpy's integers, neither int nor float
+])
+def test_terms_of_texts_and_ranks(ranks, head, firsts):
     with mock.patch.dict(MEASURES):
         @trec_eval_ref.measure("mixed")
         def mixed(topic):
             """Terms of several kinds."""
-            return trec_eval_ref.add_up(["a text", 1, 0.25], [1.0, 2.0, 3.0])
+            return trec_eval_ref.add_up(ranks, [1.0, 2.0, 3.0])
         explanation, = trec_eval_ref.explain({"1": {"a": 1}}, {"1": {"a": 1}}, ["mixed"])["1"]
-        rows = table_of(trec_eval_ref.explanation_lines(explanation), "adds total")
-        assert [row[0] for row in rows] == ["a text", "1", "recall 0.25"]
+        rows = table_of(trec_eval_ref.explanation_lines(explanation), head)
+        assert [row[0] for row in rows] == firsts
+        if head == "adds total":
+            with pytest.raises(TrecEvalError, match="it is no sum over the ranks"):
+                trec_eval_ref.explanation_svg(explanation)
+
+
+def test_recall_levels_that_are_integers():
+    topic = trec_eval_ref.example_ranking("1010")
+    value = trec_eval_ref.average_interpolated_precision(topic, [0, 1])
+    assert list(map(repr, value.ranks)) == ["1.0", "0.0"]
+    assert value == trec_eval_ref.average_interpolated_precision(topic, (0.0, 1.0))
 
 
 def test_explain_warns_as_evaluate_does():

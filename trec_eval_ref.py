@@ -859,7 +859,7 @@ def average_interpolated_precision(topic: JudgedRanking, recall_levels: Sequence
     >>> average_interpolated_precision(topic, (0.0, 0.5, 1.0))  # (1 + 3/6 + 0) / 3
     0.5
     """
-    downwards = recall_levels[::-1]  # because trec_eval adds from the highest level down
+    downwards = [float(level) for level in reversed(recall_levels)]  # the order in which trec_eval adds
     precisions = [interpolated_precision(topic, level) for level in downwards]
     return add_up(downwards, precisions) / len(downwards)
 
@@ -2334,7 +2334,7 @@ def _as_array(kind: type, values: Iterable[Any]) -> array[Any]:
 
 
 REL_FORMATS["qrels"] = RelFormat(
-    _whole_grades, _judged_rankings, lambda judgments: judgments.keys(),
+    _whole_grades, _judged_rankings, set,
     lambda judgments, judged: [("", judged, judgments)])
 
 
@@ -5606,7 +5606,7 @@ def _sum_columns(value: Value, head: str, divisor: float, digits: int) -> dict[s
 
 def _is_sum_over_ranks(value: Any) -> bool:
     """Whether its terms belong to ranks, and not to labels."""
-    return isinstance(value, Value) and bool(value.ranks) and isinstance(value.ranks[0], int)
+    return isinstance(value, Value) and bool(value.ranks) and not isinstance(value.ranks[0], (str, float))
 
 
 def _divisor_of_sum(value: Any) -> float:
@@ -6761,7 +6761,7 @@ def _why_no_picture(explanation: Explanation) -> str:
         return "it does not say what was added up"
     if name == "utility" or name.startswith("set_"):
         return "the order of the documents plays no part in it"
-    has_labels = any(isinstance(rank, str) for rank in value.ranks)
+    has_labels = any(isinstance(rank, (str, float)) for rank in value.ranks) and name != "11pt_avg"
     return "it is no sum over the ranks" if has_labels or name in ("ndcg_rel", "Rndcg") else ""
 
 
