@@ -462,6 +462,17 @@ def test_new_measure_in_the_library(with_err):
             topic: {name: value} for topic, value in ERR_VALUES.items()}
 
 
+@pytest.mark.parametrize("name, request_", [
+    ("RR", "RR@1"), ("RR", "RR.1"), ("Precision", "Precision@1"), ("set", "set.1"), ("set", "set@1")])
+def test_new_measure_with_a_name_of_another_tool(name, request_):
+    with mock.patch.dict(MEASURES):
+        @trec_eval_ref.measure(name, trec_eval_ref.cutoffs(10))
+        def three_times_k(topic, k):
+            """Three times the cutoff."""
+            return 3.0 * k
+        assert list(evaluate(ERR_QRELS, ERR_RUN, [request_]).summary.values()) == [3.0]
+
+
 def test_new_measure_is_documented_and_explained(with_err):
     directory = Path(with_err.__file__).parent
     shown = run_main(["-h", "-m", "nERR9"], directory, module=with_err)
@@ -609,8 +620,8 @@ def worked_values(*measures):
 @pytest.mark.parametrize("rank, precision, contribution",
                          [(1, 1.000, 0.200), (3, 0.667, 0.133), (6, 0.500, 0.100), (9, 0.444, 0.089)])
 def test_contributions_to_average_precision(rank, precision, contribution):
-    values = worked_values("P.%d" % rank, "map_cut.%d,%d" % (rank, rank + 1),
-                           *["map_cut.%d" % (rank - 1)] * (rank > 1))
+    above = [f"map_cut.{rank - 1}"] if rank > 1 else []
+    values = worked_values(f"P.{rank}", f"map_cut.{rank},{rank + 1}", *above)
     assert round(values["P_%d" % rank], 3) == precision
     above = values.get("map_cut_%d" % (rank - 1), 0.0)
     assert round(values["map_cut_%d" % rank] - above, 3) == contribution
@@ -1230,7 +1241,7 @@ def test_parameters_that_are_read_in_another_way_than_they_look(request_, name, 
     measure = request_.partition(".")[0]
     result = run_main(["-m", request_, "qrels.txt", "run.txt"], FIXTURES / "graded")
     assert result.err == f"trec_eval_ref: warning: measure {measure}: {warning}\n"
-    assert list(printed(result.out).get("all", {})) == [name] * (name is not None)
+    assert list(printed(result.out).get("all", {})) == ([name] if name else [])
     assert run_main(["--strict", "-m", request_, "qrels.txt", "run.txt"], FIXTURES / "graded").status == 2
 
 
@@ -1687,7 +1698,7 @@ def test_runs_that_can_hardly_be_meant(qrels, run, measures, message, tmp_path):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         evaluate(qrels, run, measures)
-    assert [str(warning.message) for warning in caught] == [message] * (message is not None)
+    assert [str(warning.message) for warning in caught] == ([message] if message else [])
     assert all(warning.category is TrecEvalWarning and warning.filename == __file__ for warning in caught)
     if not all(run.values()):
         return
@@ -1695,8 +1706,8 @@ def test_runs_that_can_hardly_be_meant(qrels, run, measures, message, tmp_path):
     result = run_main([*options, "qrels.txt", "run.txt"], write(tmp_path, qrels, run))
     lines = [line for line in result.err.splitlines() if "have no results" not in line]
     assert lines == ([f"trec_eval_ref: warning: run.txt{message[3:]}"] if message else [])
-    assert result.status == 0 and run_main(["--strict", "-c", *options, "qrels.txt", "run.txt"],
-                                           tmp_path).status == 2 * (message is not None)
+    strict = run_main(["--strict", "-c", *options, "qrels.txt", "run.txt"], tmp_path)
+    assert (result.status, strict.status) == (0, 2 if message else 0)
 
 
 def test_equal_scores_matter_where_the_ranking_is_cut():
@@ -4315,7 +4326,7 @@ def test_explanations_name_some_of_the_other_topics(tmp_path, count):
     others = [f"other{i}" for i in range(10, 10 + count)]
     write(tmp_path, {"1": {"a": 1}, **{topic: {"a": 1} for topic in others}}, {"1": {"a": 1}})
     result = run_main(["--explain", "map", *FILES], tmp_path)
-    names = others[:15] + ["and 1 more"] * (count > 15)
+    names = others if count == 15 else [*others[:15], "and 1 more"]
     assert result.out.decode().splitlines()[-1] == (
         "  topics in the qrels alone are skipped (-c would count them): " + ", ".join(names))
 
@@ -4437,7 +4448,7 @@ def test_explained_preferences_of_each_document():
             assert fulfilled + not_fulfilled == poss_ret + poss_imp + absent
             of_group = next(row for row in table_of(text.splitlines(), "is adds total") if row[0] == group)
             assert of_group[1] == f"{fulfilled} / {fulfilled + not_fulfilled}"
-        assert list(counts) == ["all"] * (topic == "c")
+        assert list(counts) == (["all"] if topic == "c" else [])
     line = [line for line in text.splitlines() if line.startswith("    all")]
     assert line == ["    all             2        1         3         2       0"]
     assert re.findall("  group (u.):\n(?:    .*\n)+", text) == ["u1", "u2"]

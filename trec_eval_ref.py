@@ -258,11 +258,7 @@ class JudgedRanking:
         [2.0, 2.0, 1.0]
         """
         gained = [(float(gains.get(grade, grade)), count) for grade, count in self.grade_counts.items()]
-        ideal: list[float] = []
-        for gain, count in sorted(gained, reverse=True):
-            if gain > 0:
-                ideal.extend([gain] * count)
-        return ideal
+        return [gain for gain, count in sorted(gained, reverse=True) if gain > 0 for _ in range(count)]
 
     def dcg_terms(self, gains: Gains) -> tuple[list[int], list[float]]:
         """What dcg adds up: the ranks k of documents with a gain, and the gain(k) / log2(k + 1) of each.
@@ -396,6 +392,7 @@ def count(ranks: Sequence[int]) -> Value:
     """
     value = Value(len(ranks))
     value.ranks = ranks
+    value.terms = (1.0,) * len(ranks)
     return value
 
 
@@ -1710,7 +1707,7 @@ def _add_parameters(texts: dict[str, list[str]], name: str, text: str, release: 
                     first_only: bool) -> None:
     """Add what a request of trec_eval's asks for to the parameters by measure."""
     place = f"measure {name}"
-    if name in NICKNAMES:
+    if name in NICKNAMES and name not in MEASURES:
         if text:
             notes.add("parameters", place, f"a nickname's parameters are ignored: {_quoted(text)}")
         for member in NICKNAMES[name]:
@@ -1845,7 +1842,7 @@ def _named_columns(request: str, settings: Settings) -> list[Column]:
         return []
     base, arguments, at, cuts = match.group("base", "arguments", "at", "cuts")
     known = _OTHER_NAMES.get(base.lower())
-    if known is None:
+    if known is None or (base in MEASURES and base not in (known.measure, known.with_cut)):
         if at != "@" or base not in MEASURES or base in settings.release.lacks:
             return []
         if MEASURES[base].parameters.kind not in ("cutoffs", "levels"):
@@ -3349,6 +3346,10 @@ class RunReader:
         ranking: dict[bytes, float] = {}
         lines = 0
         for topics, docnos, scores in self._blocks():
+            if topics and topics[-1] == current and topics.count(current) == len(topics):
+                ranking.update(zip(docnos, scores))  # all of one topic, as most blocks of long rankings are
+                lines += len(topics)
+                continue
             for topic, docno, score in zip(topics, docnos, scores):
                 if topic != current:
                     if self.wanted is not None and topic not in self.wanted:
@@ -4984,7 +4985,8 @@ def _lines(values: Iterable[tuple[str, Union[float, str]]], topic: Name, digits:
             text = _encode(value if name == "runid" else f"'{value}'")
         else:
             text = b"%d" % value if isinstance(value, int) else b"%6.*f" % (digits, value)
-            width += is_zscored
+            if is_zscored:
+                width += 1
         lines.append(b"%b\t%b\t%b\n" % (_encode(name).ljust(width), _encode(topic), text))
     return b"".join(lines)
 
@@ -5578,15 +5580,13 @@ def _table_of_labels(value: Any, all_rows: bool, digits: int) -> list[str]:
     """The table of what was added up for recall levels or texts; empty if it was for ranks."""
     if not isinstance(value, Value) or not value.ranks or _is_sum_over_ranks(value):
         return []
-    labels = [f"recall {label:.2f}" if isinstance(label, float) else _shown_label(str(label), all_rows)
-              for label in value.ranks]
+    labels = []
+    for label in value.ranks:
+        docnos = str(label).split(" before ")  # as preferences have it
+        shown = " before ".join(_shown_docno(docno, all_rows) for docno in docnos)
+        labels.append(f"recall {label:.2f}" if isinstance(label, float) else shown)
     columns = {"": labels, **_sum_columns(value, "adds", _divisor_of_sum(value), digits)}
     return _table(list(columns), list(zip(*columns.values())), all_rows)
-
-
-def _shown_label(label: str, all_rows: bool) -> str:
-    """What a term of a sum stands for; in preferences, the two docnos are shortened."""
-    return " before ".join(_shown_docno(docno, all_rows) for docno in label.split(" before "))
 
 
 def _sum_columns(value: Value, head: str, divisor: float, digits: int) -> dict[str, list[str]]:
