@@ -1126,6 +1126,8 @@ NO_NAMES = [  # a name that means nothing, and the message
     ("RBO", "unknown measure 'RBO'; trec_eval has nothing like it; ir_measures knows programs that do"),
     ("nDCG(dcg='burges')@10", "measure nDCG(dcg='burges')@10: expected dcg='log2' or dcg='exp-log2', "
      "found 'burges'"),
+    ("nDCG(dcg='exp-log2',gains={1:2})",
+     "measure nDCG(dcg='exp-log2',gains={1:2}): expected either gains or dcg='exp-log2'"),
     ("nDCG(rel=2)@10", "measure nDCG(rel=2)@10: expected no rel=, which means nothing here"),
     ("nDCG(gains={-1:1})", f"measure nDCG(gains={{-1:1}}): {GAINS}, found {{-1: 1}}"),
     ("nDCG(gains={1:1,1:3})", f"measure nDCG(gains={{1:1,1:3}}): {GAINS}, found {{1:1,1:3}}"),
@@ -1981,7 +1983,8 @@ def test_names_need_not_be_valid_utf8(tmp_path):
 
 @pytest.mark.parametrize("text, grade", [
     ("1", 1), ("+2", 2), ("-3", -3), ("1.7", 1), ("abc", 0), ("3x", 3), ("-", 0), ("00012", 12), ("1_0", 1),
-    ("1e3", 1),
+    ("1e3", 1), ("9223372036854775807", 2 ** 63 - 1), ("9223372036854775808", 2 ** 63 - 1),
+    ("-9223372036854775808", -2 ** 63), ("-9223372036854775809", -2 ** 63), ("-9" + 30 * "9", -2 ** 63),
 ])
 def test_grades_are_read_as_atol_does(text, grade):
     with contextlib.nullcontext() if re.fullmatch("[+-]?[0-9]+", text) else pytest.warns(TrecEvalWarning):
@@ -2378,6 +2381,21 @@ def test_lines_are_read_alike_in_any_company(seed):
         assert evaluate_files(qrels, lines, ["runid"]).summary == {"runid": last[5]}
 
 
+@pytest.mark.parametrize("seed", range(10))
+def test_topics_are_told_apart_in_blocks_of_any_size(seed):
+    chance = random.Random(seed)
+    for _ in range(10):
+        topics = [topic for topic in chance.choices("AB", k=chance.randint(1, 4))
+                  for _ in range(chance.randint(1, 8))]
+        lines = [f"{topic} Q0 d{i} 1 {i}.5 t\n" for i, topic in enumerate(topics)]
+        expected = {}
+        for i, topic in enumerate(topics):
+            expected.setdefault(topic, {})[f"d{i}"] = i + 0.5
+        for size in (1, 40, 70, 1000):
+            with mock.patch.object(trec_eval_ref, "_BLOCK_SIZE", size):
+                assert read_run(io.BytesIO("".join(lines).encode())) == expected
+
+
 def test_qrels_that_are_not_grouped_by_topic(tmp_path):
     for name in ("qrels.txt", "run.txt"):
         lines = (ALL_TREC.directory / name).read_bytes().splitlines()
@@ -2423,6 +2441,14 @@ FILE_ERRORS = [  # what, qrels, run, exit status, message
 def test_error_in_a_file(tmp_path, qrels, run, status, message):
     write(tmp_path, qrels, run)
     assert_error(run_main(["-q", *FILES], tmp_path), status, message)
+
+
+@pytest.mark.parametrize("qrels, run, where", [
+    (b"3 0 a 1\n", b"", r"qrels\.txt"), (b"", b"3 Q0 a 1 1 t\n", r"run\.txt"), (b"", b"", "neither")])
+def test_topic_that_one_file_lacks(tmp_path, qrels, run, where):
+    write(tmp_path, QRELS + qrels, RUN + run)
+    message = rf"expected topic '3' in both qrels\.txt and run\.txt, found it in {where}"
+    assert_error(run_main(["-D", "0.3", *FILES], tmp_path), 7, message)
 
 
 ARGUMENT_ERRORS = [  # arguments, exit status, message
@@ -2483,7 +2509,6 @@ ARGUMENT_ERRORS = [  # arguments, exit status, message
     (["--digits", "-1"], 1, r"option --digits: expected an integer from 0"),
     (["--digits", "99999999999"], 1, r"option --digits: expected "),
     (["--release", "8.1"], 1, r"expected a release, one of 10\.0, 9\.0\.8, found '8\.1'"),
-    (["-D", "0.3"], 7, r"expected topic '3' in both qrels.txt and run.txt, found it in neither"),
     (["-R", "qrels_jg", "-m", "map"], 4, r"measure map: expected judgments in format qrels, found qrels_jg"),
     (["-R", "prefs", "-m", "map"], 4, r"measure map: expected judgments in format qrels, found prefs"),
     (["-R", "qrels_prefs", "-m", "map_avgjg"], 4,
@@ -3198,6 +3223,7 @@ def test_aggregated_measures():
     assert aggregate("P_5", (value for value in (0.5, 1.0))) == 0.75
     assert aggregate("num_ret", []) == 0.0
     assert math.isnan(aggregate("map", [])) and math.isnan(aggregate("gm_map", []))
+    assert aggregate("gm_map", [1e3]) == math.inf
     with pytest.raises(TypeError):
         aggregate("map", ["0.5"])
 
@@ -7178,6 +7204,24 @@ def test_figures_of_any_kind(audited):
                            ("1e999", 3), ("1e300", 2), ("9" * 400, 3), ("0." + "4" * 5000, 3),
                            ("1.%s" % ("0" * 300), 3)):
         assert audit(audited[50], "map all %s\n" % figure).status == status, figure
+
+
+@pytest.mark.parametrize("figures, are_percentages", [  # reported and what comes out here
+    ([(1.02, 0.0102)], True), ([(1.01, 0.0101)], False), ([(101.0, 1.0)], True), ([(101.1, 1.0)], False),
+    ([(5.0, 0.49)], True), ([(5.0, 0.5)], False), ([], False),
+    ([(50.0, 0.5), (0.5, 0.5)], False), ([(50.0, 0.5), (40.0, 0.4), (0.5, 0.5)], True),
+    ([(50.0, 0.5), (0.5, None), (0.5, 0.0)], True),
+])
+def test_which_figures_are_percentages(figures, are_percentages):
+    group = trec_eval_ref.Group("map")
+    group.columns = trec_eval_ref._columns(["map"], trec_eval_ref.Settings(), trec_eval_ref.Notes())
+    group.values = [trec_eval_ref.Reported("map", 0, None, f"{value}", value, 1, "report:1", here)
+                    for value, here in figures]
+    report = trec_eval_ref.Report("report", {"map": group}, Counter(), [])
+    assert trec_eval_ref._divide_percentages(report) == are_percentages
+    by = 100 if are_percentages else 1
+    assert [(value.value, value.decimals) for value in group.values] == [
+        (value / by, 3 if are_percentages else 1) for value, _ in figures]
 
 
 def test_one_value_above_1_does_not_make_percentages_of_the_others(audited):
