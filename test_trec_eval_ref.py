@@ -450,6 +450,13 @@ def test_new_measure_on_the_command_line(with_err, requested, names):
     assert run_process(command, Path(with_err.__file__).parent) == Result(0, expected.encode(), "")
 
 
+@pytest.mark.parametrize("requested, meant", [
+    ("nerr9@5", "nERR9@5"), ("nerr9.5", "nERR9.5"), ("NERR9", "nERR9")])
+def test_new_measure_in_the_wrong_case(with_err, requested, meant):
+    result = run_main(["-m", requested, *FILES], Path(with_err.__file__).parent, module=with_err)
+    assert_error(result, 1, f"unknown measure '{requested}'; did you mean {meant}")
+
+
 def test_new_measure_in_the_library(with_err):
     assert with_err.MEASURES["nERR9"].function is with_err.expected_reciprocal_rank
     assert "expected_reciprocal_rank" in with_err.__all__

@@ -2030,10 +2030,13 @@ _MEANT = {  # what names mean that are neither trec_eval's nor close to one that
 
 def _unknown_measure(request: str, settings: Settings) -> TrecEvalError:
     """The error for a name that means nothing here, with one that was probably meant and works."""
-    if _NOT_COMPUTED.fullmatch(request):
+    base = re.split(r"[.@(]", request)[0]
+    in_case = [name + request[len(base):] for name in MEASURES if name.lower() == base.lower()]
+    if _NOT_COMPUTED.fullmatch(request) and not in_case:
         return TrecEvalError(f"unknown measure {_quoted(request)}; trec_eval has nothing like it; "
                              "ir_measures knows programs that do", status=1)
-    meant = _probably_meant(request, settings)
+    meant = next((each for each in in_case if _works(each, settings)), "")
+    meant = meant or _probably_meant(request, settings)
     hint = f"; did you mean {_pasted(meant)}?" if meant else ""
     return TrecEvalError(f"unknown measure {_quoted(request)}{hint}", status=1)
 
@@ -5242,7 +5245,7 @@ def _ties(column: Column, orders: Sequence[TieOrder]) -> Optional[Ties]:
     values = [cast(float, _value_of(column, ranking)) for _, ranking in orders]
     if len(set(values)) < 2:
         return None
-    is_largest = column.measure.name in _INTERPOLATED  # of such precisions any group may change the largest
+    is_largest = column.measure.name in _INTERPOLATED  # the largest precision can be in any tied group
     steps = zip(orders[1:], values, values[1:])
     ranks = [group for (group, _), before, after in steps if before != after or is_largest]
     return Ties([group for group in ranks if group], float(values[0]), float(values[-1]), None in ranks)
@@ -5535,7 +5538,7 @@ def _interpolation(view: View, arguments: Sequence[Any], all_rows: bool, digits:
 
 
 def _sums(column: Column, value: Any, view: View) -> list[tuple[Column, Any]]:
-    """The sums over ranks of which a value is made, with their columns; often it is one itself."""
+    """The sums over ranks of which a value is made, with their columns; often this is the value alone."""
     name, gains = column.measure.name, (_gains_of(column.arguments),)
     of_gains = MEASURES["dcg"], MEASURES["ideal_dcg"]
     if name in _LOGARITHMS:
@@ -7339,8 +7342,8 @@ class Group:
         return chance
 
 
-_MOST_TRACKED = 24  # values of a measure; more do not make the chance any plainer
-_NOT_COMPUTED_HERE = "not computed here"  # the one reason not to compare a value that is no loss
+_MOST_TRACKED = 24  # values of a measure, whose chances are multiplied; the product of so many is tiny
+_NOT_COMPUTED_HERE = "not computed here"  # values left out for this reason do not change the exit status
 
 
 class Report(NamedTuple):
@@ -7408,7 +7411,7 @@ def _no_report(strays: Sequence[Entry]) -> TrecEvalError:
 
 
 def _is_wanted(column: Optional[Column], wanted: Optional[AbstractSet[Any]]) -> bool:
-    """Whether a column has numbers, and is asked for.  What nothing here computes is said in any case."""
+    """Whether a column has numbers, and is asked for; None stands for a name that means nothing here."""
     if column is None:
         return True
     is_text = column.measure.summary in (None, "run tag")
@@ -8221,7 +8224,7 @@ def _chance(chances: Collection[float], measures: int) -> float:
 
 
 def _telling(groups: Collection[Group]) -> list[Group]:
-    """The measures on which it pays to try pairs: what explains none of them can only be an accident.
+    """The measures on which it pays to try pairs; a pair that explains others alone does so by accident.
 
     Let the measures be sorted by their chances.  Among the sets of measures that
     begin with the i-th, those that go on with the next ones have the least
