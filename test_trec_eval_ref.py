@@ -478,6 +478,11 @@ def test_new_measure_with_a_name_of_another_tool(name, request_):
             """Three times the cutoff."""
             return 3.0 * k
         assert list(evaluate(ERR_QRELS, ERR_RUN, [request_]).summary.values()) == [3.0]
+        if "." in request_:
+            values = trec_eval_ref.RelevanceEvaluator(ERR_QRELS, {request_}).evaluate(ERR_RUN)
+            assert [set(of_topic.values()) for of_topic in values.values()] == [{3.0}, {3.0}]
+        help_text = run_main(["-h", "-m", name], FIXTURES / "worked").out
+        assert help_text.count(b"Three times the cutoff.") == 1
 
 
 def test_new_measure_is_documented_and_explained(with_err):
@@ -1245,6 +1250,8 @@ def test_what_a_message_suggests_works(name, message):
     ("rbp_resid.p=0.5,1=7", "rbp_resid_p=0.5,1=7", "ignored parameters: '1=7'"),
     ("iprec_at_recall.50", "iprec_at_recall_50.00", "expected recall levels from 0 to 1, found 50"),
     ("11pt_avg.1.5,0.5", "11pt_avg_1.5,0.5", "expected recall levels from 0 to 1, found 1.5"),
+    ("iprec_at_recall.1.0000001", "iprec_at_recall_1.00",
+     "expected recall levels from 0 to 1, found 1.0000001"),
 ])
 def test_parameters_that_are_read_in_another_way_than_they_look(request_, name, warning):
     measure = request_.partition(".")[0]
@@ -7183,10 +7190,10 @@ def test_json_of_this_module_agrees(audited):
     for options in ([], ["-q"], ["-q", "-n"], ["-q", "-c", "-l2", "-M", "10"],
                     ["-q", "-J", "--release", "9.0.8"]):
         report = run_main(["--json", "-m", "all_trec", "-m", "utility.1,2,3,4", "-m", "ndcg.1=3,2=9",
-                           *options,
-                           "qrels.txt", "run.txt"], audited[50]).out
+                           "-m", "iprec_at_recall.0.5,50", *options, "qrels.txt", "run.txt"], audited[50]).out
+        assert b'"iprec_at_recall_50.00": 0.0' in report
         result = audit(audited[50], report, *[option for option in options if option not in ("-q", "-n")])
-        assert result.status == 0, result.out.decode()
+        assert result.status == 0 and b"not compared" not in result.out, result.out.decode()
 
 
 @pytest.mark.parametrize("golden", [golden for golden in GOLDENS if "zscores" not in golden.name

@@ -1729,9 +1729,6 @@ def _add_parameters(texts: dict[str, list[str]], name: str, text: str, release: 
         given.append(text)
 
 
-_INTERPOLATED = ("iprec_at_recall", "11pt_avg")  # measures whose levels are recalls
-
-
 def _variants(measure: Measure, texts: Iterable[str], release: Release, notes: Notes) -> Variants:
     """The variants of a measure that the texts of its parameters ask for, or else its defaults."""
     found: Variants = []
@@ -1743,11 +1740,6 @@ def _variants(measure: Measure, texts: Iterable[str], release: Release, notes: N
             raise TrecEvalError(f"measure {measure.name}: expected {_SYNTAX[measure.parameters.kind]}, "
                                 f"found {_quoted(text)}{_cut_hint(measure.name, text)}") from None
         found += [variant for variant in variants if variant not in found]
-        if measure.name in _INTERPOLATED:
-            of_all = [arguments[0] for _, arguments in variants]
-            levels = of_all[0] if measure.parameters.kind == "all levels" else of_all
-            remarks += [f"expected recall levels from 0 to 1, found {level:g}"
-                        for level in levels if level > 1]
         for remark in remarks:
             notes.add("parameters", f"measure {measure.name}", remark)
     if not found:
@@ -2460,6 +2452,9 @@ def _judged_topics(judgments: Judgments, rankings: Rankings, evaluated: Evaluate
             yield JudgedTopic(topic, judgments.topics[topic], scores, judged, is_missing)
 
 
+_INTERPOLATED = ("iprec_at_recall", "11pt_avg")  # measures whose levels are recalls
+
+
 def _seen_documents(column: Column) -> float:
     """How many documents of a ranking a column sees."""
     bounds = [column.settings.depth, column.settings.cutoff]
@@ -2509,6 +2504,13 @@ class Doubts:
                 not column.measure.is_of_set or _seen_documents(column) < longest for column in columns):
             notes.add("tied scores", run, "all documents have the same score, in each of "
                       f"{len(self.tied)} topics; the order of docnos decides")
+        for column in columns:
+            if column.measure.name in _INTERPOLATED:
+                recalls = column.arguments[0] if column.measure.name == "11pt_avg" else column.arguments
+                for recall_level in recalls:
+                    if recall_level > 1:
+                        notes.add("recall levels", f"measure {column.measure.name}",
+                                  f"expected recall levels from 0 to 1, found {recall_level:.15g}")
         levels = [column.settings.relevance_level for column in columns]
         levels += [column.settings.grades_as[1] for column in columns if "from" in column.settings.grades_as]
         highest = max(levels, default=0)
@@ -3970,7 +3972,7 @@ def _merged(measures: Iterable[str], release: Release) -> Iterator[str]:
             yield request
             continue
         name, text = found
-        if text and name in NICKNAMES:
+        if text and name in NICKNAMES and name not in MEASURES:
             raise TrecEvalError(f"measure {name}: expected a nickname without parameters, "
                                 f"found {_quoted(text)}", status=1)
         if text and "=" not in text and len(_default_variants(MEASURES[name].parameters)[0][1]) == 1:
@@ -8844,7 +8846,8 @@ def _measures_of(request: str, settings: Settings) -> Sequence[str]:
     request = request.strip()
     found = _trec_eval_request(request, settings.release)
     if found is not None:
-        return NICKNAMES.get(found[0], (found[0],))
+        name = found[0]
+        return (name,) if name in MEASURES else NICKNAMES[name]
     columns = _named_columns(request, settings)
     if not columns:
         raise _unknown_measure(request, settings)
