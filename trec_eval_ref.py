@@ -665,7 +665,7 @@ def interpolated_precision(topic: JudgedRanking, level: float) -> Value:
 
     m is level * R rounded to the nearest integer, halves up, in release 10.0, and
     trunc(level * R + 0.9) in 9.0.8.  With m = 0 all ranks count.  P@k is largest at
-    a relevant document, because it falls at all others.  The value is 0 if fewer than
+    a relevant document, because it rises nowhere else.  The value is 0 if fewer than
     max(m, 1) relevant ones are retrieved.
 
     >>> topic = example_ranking("1010010010", unretrieved="1")
@@ -849,7 +849,7 @@ def average_interpolated_precision(topic: JudgedRanking, recall_levels: Sequence
 
     m is level * R rounded to the nearest integer, halves up, in release 10.0, and
     trunc(level * R + 0.9) in 9.0.8.  With m = 0 all ranks count.  P@k is largest at
-    a relevant document, because it falls at all others.  A level adds 0 if fewer than
+    a relevant document, because it rises nowhere else.  A level adds 0 if fewer than
     max(m, 1) relevant ones are retrieved.
 
     >>> topic = example_ranking("1010010010", unretrieved="1")
@@ -2092,9 +2092,9 @@ def _rank(docnos: Iterable[Any], scores: Mapping[Any, float], release: Release,
 
     Documents are ranked by descending score, and those of equal score by docno
     in descending byte order (ascending with `ties_ascending`).  A rank is 1 plus
-    the number of greater scores, and the place among equal ones.  So only scores
-    are sorted, and other docnos are looked at only if they are tied with the
-    given ones, which is faster, because few documents are judged.
+    the number of greater scores plus the place among equal ones, from 0.  So only
+    scores are sorted, and other docnos are looked at only if they are tied with
+    the given ones, which is faster, because few documents are judged.
 
     >>> _rank(["a", "b"], {"a": 2.0, "b": 3.0, "c": 2.0}, RELEASES["10.0"])  # c precedes a
     [(1, 'b'), (3, 'a')]
@@ -2463,6 +2463,24 @@ def _seen_documents(column: Column) -> float:
     return min([bound for bound in bounds if bound is not None], default=math.inf)
 
 
+def _note_levels(columns: Sequence[Column], judgments: Judgments, settings: Settings, notes: Notes) -> None:
+    """Warn of recall levels above 1, and of a relevance level above all grades."""
+    for column in columns:
+        if column.measure.name in _INTERPOLATED:
+            recalls = column.arguments[0] if column.measure.name == "11pt_avg" else column.arguments
+            if max(recalls) > 1:
+                notes.add("recall levels", f"measure {column.measure.name}",
+                          f"expected recall levels from 0 to 1, found {max(recalls):.15g}")
+    levels = [column.settings.relevance_level for column in columns]
+    levels += [column.settings.grades_as[1] for column in columns if "from" in column.settings.grades_as]
+    highest = max(levels, default=0)
+    if settings.rel_format == "qrels" and highest > 1:
+        grades = [max(of_topic.values()) for of_topic in judgments.topics.values() if of_topic]
+        if grades and max(grades) < highest:
+            notes.add("level", f"relevance level {highest}",
+                      f"no document is relevant: the largest grade in the judgments is {max(grades)}")
+
+
 class Doubts:
     """What all topics of a run have in common, if that can hardly be meant.
 
@@ -2504,21 +2522,7 @@ class Doubts:
                 not column.measure.is_of_set or _seen_documents(column) < longest for column in columns):
             notes.add("tied scores", run, "all documents have the same score, in each of "
                       f"{len(self.tied)} topics; the order of docnos decides")
-        for column in columns:
-            if column.measure.name in _INTERPOLATED:
-                recalls = column.arguments[0] if column.measure.name == "11pt_avg" else column.arguments
-                for recall_level in recalls:
-                    if recall_level > 1:
-                        notes.add("recall levels", f"measure {column.measure.name}",
-                                  f"expected recall levels from 0 to 1, found {recall_level:.15g}")
-        levels = [column.settings.relevance_level for column in columns]
-        levels += [column.settings.grades_as[1] for column in columns if "from" in column.settings.grades_as]
-        highest = max(levels, default=0)
-        if settings.rel_format == "qrels" and highest > 1:
-            grades = [max(of_topic.values()) for of_topic in judgments.topics.values() if of_topic]
-            if grades and max(grades) < highest:
-                notes.add("level", f"relevance level {highest}",
-                          f"no document is relevant: the largest grade in the judgments is {max(grades)}")
+        _note_levels(columns, judgments, settings, notes)
         if self.unmatched:
             docnos_of = REL_FORMATS[settings.rel_format].docnos
             topic, scores = next(iter(self.unmatched.items()))
@@ -2737,9 +2741,9 @@ def evaluate(qrels: Mapping[str, Any], run: Mapping[str, Mapping[str, float]],
     """Evaluate a run {topic: {docno: score}} on qrels {topic: {docno: grade}}.
 
     `measures` are measures and nicknames as after trec_eval's -m.  Several
-    parameters for one measure are merged, and replace its defaults.  The keywords are trec_eval's options
-    -l, -c, -J, -M, -N, -R and -Z.  With another `rel_format`, the judgments are
-    as the reader of that format returns them.
+    parameters for one measure are merged, and replace its defaults.  The
+    keywords are trec_eval's options -l, -c, -J, -M, -N, -R and -Z.  With another
+    `rel_format`, the judgments are as the reader of that format returns them.
 
     Topics of the run without judgments are ignored, and so are topics of the
     qrels without a ranking, unless `complete`.  No argument is changed.  Raises
